@@ -1,0 +1,260 @@
+//! Field paths and field errors, worded as the API server words them
+//! (apimachinery v0.34 `util/validation/field`).
+
+use serde_json::Value;
+use std::fmt;
+
+/// Where in an object something is wrong: `spec.template.spec.containers[0].name`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path(String);
+
+impl Path {
+    /// The path of a top-level field.
+    pub fn new(field: &str) -> Self {
+        Self(field.to_owned())
+    }
+
+    /// The path of the object itself.
+    pub fn root() -> Self {
+        Self("<nil>".to_owned())
+    }
+
+    /// A field below this path.
+    #[must_use]
+    pub fn child(&self, field: &str) -> Self {
+        if self.0 == "<nil>" { Self::new(field) } else { Self(format!("{}.{field}", self.0)) }
+    }
+
+    /// An item of the list at this path.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        Self(format!("{}[{index}]", self.0))
+    }
+
+    /// An entry of the map at this path.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Self {
+        Self(format!("{}[{key}]", self.0))
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// What kind of field error it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The value is missing.
+    Required,
+    /// The value is malformed or not allowed here.
+    Invalid,
+    /// The value has another type than the schema says.
+    TypeInvalid,
+    /// The value is not one of a list.
+    NotSupported,
+    /// The value may not be set here.
+    Forbidden,
+    /// The value occurs twice.
+    Duplicate,
+    /// The value names something that does not exist.
+    NotFound,
+    /// The value is too long.
+    TooLong,
+    /// The list has too many items.
+    TooMany,
+}
+
+impl Reason {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Required => "Required value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Forbidden => "Forbidden",
+            Self::Duplicate => "Duplicate value",
+            Self::NotFound => "Not found",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+        }
+    }
+
+    /// The `reason` of a status cause.
+    pub fn cause(self) -> &'static str {
+        match self {
+            Self::Required => "FieldValueRequired",
+            Self::Invalid => "FieldValueInvalid",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::NotFound => "FieldValueNotFound",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+        }
+    }
+}
+
+/// One thing that is wrong with one field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldError {
+    /// Where.
+    pub field: String,
+    /// What kind.
+    pub reason: Reason,
+    value: Option<Value>,
+    detail: String,
+}
+
+impl FieldError {
+    fn make(path: &Path, reason: Reason, value: Option<Value>, detail: impl Into<String>) -> Self {
+        Self { field: path.to_string(), reason, value, detail: detail.into() }
+    }
+
+    /// The value is missing.
+    pub fn required(path: &Path, detail: impl Into<String>) -> Self {
+        Self::make(path, Reason::Required, None, detail)
+    }
+
+    /// The value is malformed or not allowed here.
+    pub fn invalid(path: &Path, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+        Self::make(path, Reason::Invalid, Some(value.into()), detail)
+    }
+
+    /// As [`FieldError::invalid`], without showing the value.
+    pub fn invalid_omitted(path: &Path, detail: impl Into<String>) -> Self {
+        Self::make(path, Reason::Invalid, None, detail)
+    }
+
+    /// The value has another type than the schema says.
+    pub fn type_invalid(path: &Path, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+        Self::make(path, Reason::TypeInvalid, Some(value.into()), detail)
+    }
+
+    /// The value is not one of `supported`.
+    pub fn not_supported(path: &Path, value: impl Into<Value>, supported: &[&str]) -> Self {
+        let quoted: Vec<String> = supported.iter().map(|value| quote(value)).collect();
+        let detail = if quoted.is_empty() { String::new() } else { format!("supported values: {}", quoted.join(", ")) };
+        Self::make(path, Reason::NotSupported, Some(value.into()), detail)
+    }
+
+    /// The value may not be set here.
+    pub fn forbidden(path: &Path, detail: impl Into<String>) -> Self {
+        Self::make(path, Reason::Forbidden, None, detail)
+    }
+
+    /// The value occurs twice.
+    pub fn duplicate(path: &Path, value: impl Into<Value>) -> Self {
+        Self::make(path, Reason::Duplicate, Some(value.into()), "")
+    }
+
+    /// The value names something that does not exist.
+    pub fn not_found(path: &Path, value: impl Into<Value>) -> Self {
+        Self::make(path, Reason::NotFound, Some(value.into()), "")
+    }
+
+    /// The value has more than `limit` bytes.
+    pub fn too_long(path: &Path, limit: usize) -> Self {
+        let bytes = if limit == 1 { "byte" } else { "bytes" };
+        Self::make(path, Reason::TooLong, None, format!("may not be more than {limit} {bytes}"))
+    }
+
+    /// The list has more than `limit` items.
+    pub fn too_many(path: &Path, count: usize, limit: usize) -> Self {
+        let items = if limit == 1 { "item" } else { "items" };
+        Self::make(path, Reason::TooMany, Some(count.into()), format!("must have at most {limit} {items}"))
+    }
+
+    /// The error without the field's name.
+    pub fn body(&self) -> String {
+        let mut text = self.reason.words().to_owned();
+        if let Some(value) = &self.value {
+            text.push_str(": ");
+            match value {
+                Value::String(value) => text.push_str(&quote(value)),
+                other => text.push_str(&other.to_string()),
+            }
+        }
+        if !self.detail.is_empty() {
+            text.push_str(": ");
+            text.push_str(&self.detail);
+        }
+        text
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.field, self.body())
+    }
+}
+
+/// A string as Go's `%q` shows it.
+pub fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{7}' => quoted.push_str("\\a"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{b}' => quoted.push_str("\\v"),
+            '\u{c}' => quoted.push_str("\\f"),
+            other if (other as u32) < 0x20 || other as u32 == 0x7f => {
+                quoted.push_str(&format!("\\x{:02x}", other as u32));
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Several errors in one text: alone as it is, otherwise in brackets, each once.
+pub fn aggregate(errors: &[FieldError]) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for error in errors {
+        let text = error.to_string();
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match texts.as_slice() {
+        [one] => one.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_read_as_the_server_words_them() {
+        let spec = Path::new("spec");
+        assert_eq!(
+            FieldError::invalid(&spec.child("completions"), 2, "field is immutable").to_string(),
+            "spec.completions: Invalid value: 2: field is immutable"
+        );
+        assert_eq!(FieldError::required(&spec.child("selector"), "").to_string(), "spec.selector: Required value");
+        assert_eq!(
+            FieldError::not_supported(&spec.child("a").index(0).key("k"), "x", &["A", "B"]).to_string(),
+            r#"spec.a[0][k]: Unsupported value: "x": supported values: "A", "B""#
+        );
+        assert_eq!(FieldError::too_many(&spec, 3, 1).to_string(), "spec: Too many: 3: must have at most 1 item");
+    }
+
+    #[test]
+    fn equal_errors_are_said_once() {
+        let error = FieldError::required(&Path::new("spec"), "");
+        assert_eq!(aggregate(&[error.clone(), error.clone()]), "spec: Required value");
+        let other = FieldError::forbidden(&Path::new("status"), "no");
+        assert_eq!(aggregate(&[error, other]), "[spec: Required value, status: Forbidden: no]");
+    }
+}
