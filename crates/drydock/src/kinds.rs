@@ -1,7 +1,10 @@
 //! The kinds that a cluster serves: those built in, and those that CustomResourceDefinitions add.
 
+mod behaviour;
+mod convert;
 pub(crate) mod custom;
 pub(crate) mod rules;
+pub(crate) mod subresource;
 pub(crate) mod table;
 
 use crate::schema::Schema;
@@ -205,6 +208,17 @@ impl Kinds {
             .range(start..)
             .take_while(move |((its_group, its_version, _), _)| *its_group == group && *its_version == version)
             .map(|(_, kind)| kind)
+    }
+
+    /// The kind whose objects a storage holds, in its preferred version.
+    pub(crate) fn of_storage(&self, storage: &Storage) -> Option<&Arc<Kind>> {
+        let start = (storage.group.to_string(), String::new(), String::new());
+        self.served
+            .range(start..)
+            .take_while(|((group, ..), _)| **group == *storage.group)
+            .map(|(_, kind)| kind)
+            .filter(|kind| *kind.plural == *storage.plural && kind.storage == *storage)
+            .max_by_key(|kind| version_rank(&kind.version))
     }
 
     /// Every kind, once for each version it is served in.

@@ -71,8 +71,11 @@ impl Status {
         }
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure",
-            "message": self.message, "reason": self.reason, "code": self.code,
+            "message": self.message, "code": self.code,
         });
+        if !self.reason.is_empty() {
+            status["reason"] = json!(self.reason);
+        }
         if !self.details.is_empty() {
             status["details"] = Value::Object(self.details.clone());
         }
@@ -92,6 +95,12 @@ impl Status {
     pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {} {}: {why}", kind.group_resource(), quote(name));
         Self::new(409, "Conflict", message).about_resource(kind, name)
+    }
+
+    /// As [`Status::conflict`], naming the kind and not the resource.
+    pub(crate) fn conflict_of_kind(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} {}: {why}", kind.group_kind(), quote(name));
+        Self::new(409, "Conflict", message).about(&kind.group, &kind.kind, name)
     }
 
     /// Somebody else wrote in between.
@@ -115,26 +124,20 @@ impl Status {
     }
 
     pub(crate) fn invalid(kind: &Kind, name: &str, errors: &[FieldError]) -> Self {
-        let group_kind = kind.group_kind();
-        let mut message = format!("{group_kind} {} is invalid", quote(name));
-        if !errors.is_empty() {
-            message = format!("{message}: {}", aggregate(errors));
-        }
-        let causes = errors
-            .iter()
-            .map(|error| json!({"reason": error.reason.cause(), "message": error.body(), "field": error.field}))
-            .collect();
-        Self::new(422, "Invalid", message).about(&kind.group, &kind.kind, name).with_causes(causes)
+        let message = format!("{} {} is invalid: {}", kind.group_kind(), quote(name), aggregate(errors));
+        Self::new(422, "Invalid", message).about(&kind.group, &kind.kind, name).with_causes(causes(errors))
+    }
+
+    /// As [`Status::invalid`], naming the resource and not the kind.
+    pub(crate) fn invalid_resource(kind: &Kind, name: &str, errors: &[FieldError]) -> Self {
+        let message = format!("{} {} is invalid: {}", kind.group_resource(), quote(name), aggregate(errors));
+        Self::new(422, "Invalid", message).about_resource(kind, name).with_causes(causes(errors))
     }
 
     /// Query options that do not fit together.
     pub(crate) fn invalid_options(kind: &str, errors: &[FieldError]) -> Self {
         let message = format!("{kind}.meta.k8s.io \"\" is invalid: {}", aggregate(errors));
-        let causes = errors
-            .iter()
-            .map(|error| json!({"reason": error.reason.cause(), "message": error.body(), "field": error.field}))
-            .collect();
-        Self::new(422, "Invalid", message).about("meta.k8s.io", kind, "").with_causes(causes)
+        Self::new(422, "Invalid", message).about("meta.k8s.io", kind, "").with_causes(causes(errors))
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
@@ -216,4 +219,10 @@ impl Status {
     pub(crate) fn timeout(why: &str) -> Self {
         Self::new(504, "Timeout", format!("Timeout: {why}"))
     }
+}
+
+fn causes(errors: &[FieldError]) -> Vec<Value> {
+    let cause =
+        |error: &FieldError| json!({"reason": error.reason.cause(), "message": error.body(), "field": error.field});
+    errors.iter().map(cause).collect()
 }

@@ -1,1 +1,7 @@
-fn main() {}
+//! The `jobwright` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    jobwright::run(std::env::args_os())
+}

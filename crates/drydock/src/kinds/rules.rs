@@ -19,6 +19,8 @@ pub(crate) struct Rules {
     pub(crate) check: fn(&Object) -> Vec<FieldError>,
     /// What is wrong with a changed object: (new, old).
     pub(crate) check_update: fn(&Object, &Object) -> Vec<FieldError>,
+    /// What is wrong with a changed status: (new, old).
+    pub(crate) check_status: fn(&Object, &Object) -> Vec<FieldError>,
     /// An update of an absent object creates it.
     pub(crate) create_on_update: bool,
     /// An update without a resourceVersion is taken, whatever is stored.
@@ -58,6 +60,7 @@ pub(crate) const PLAIN: Rules = Rules {
     prepare_update: |_, _| {},
     check: |_| Vec::new(),
     check_update: |_, _| Vec::new(),
+    check_status: |_, _| Vec::new(),
     create_on_update: false,
     unconditional_update: true,
 };

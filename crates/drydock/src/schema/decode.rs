@@ -48,9 +48,16 @@ struct State {
     /// For strict readers: `spec.containers[0].x`.
     path: Vec<Segment>,
     /// The built-in struct that is being read, innermost last; `None` for parts that no built-in type describes.
-    structs: Vec<Option<String>>,
+    structs: Vec<Option<GoStruct>>,
     strict: Vec<String>,
     refusal: Option<String>,
+}
+
+/// A Go struct that is being read.
+struct GoStruct {
+    name: String,
+    /// How much of the path lies outside of what Go reads as structs.
+    base: usize,
 }
 
 enum Segment {
@@ -93,9 +100,8 @@ impl State {
 
     fn mismatch(&mut self, found: &str, wanted: View<'_>) {
         let place = match self.structs.last() {
-            Some(Some(name)) if !self.path.is_empty() => {
-                let fields: Vec<&str> = self
-                    .path
+            Some(Some(GoStruct { name, base })) if self.path.len() > *base => {
+                let fields: Vec<&str> = self.path[*base..]
                     .iter()
                     .filter_map(|segment| match segment {
                         Segment::Field(name) => Some(name.as_str()),
@@ -364,7 +370,14 @@ impl Seed<'_, '_> {
     fn read_struct<'de, A: MapAccess<'de>>(self, object: &Struct, mut entries: A) -> Result<Value, A::Error> {
         let short = object.definition.as_deref().map(|name| name.rsplit('.').next().unwrap_or(name).to_owned());
         let typed = short.is_some();
-        self.state.borrow_mut().structs.push(short);
+        {
+            let mut state = self.state.borrow_mut();
+            let base = match state.structs.last() {
+                Some(Some(outer)) => outer.base,
+                _ => state.path.len(),
+            };
+            state.structs.push(short.map(|name| GoStruct { name, base }));
+        }
         let mut seen = Vec::new();
         let mut map = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
@@ -520,7 +533,7 @@ mod tests {
         let wrong = decode_json(Some(&schema), br#"{"metadata":{"labels":[]}}"#).unwrap_err();
         assert_eq!(
             wrong,
-            "json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of type map[string]string"
+            "json: cannot unmarshal array into Go struct field ObjectMeta.labels of type map[string]string"
         );
     }
 }

@@ -1,0 +1,92 @@
+//! What every cluster has from the start.
+
+use crate::cluster::Cluster;
+use crate::object::Object;
+use crate::verbs::write::Write;
+use serde_json::{Value, json};
+
+/// Fills an empty cluster. Objects that could not be made would be a mistake in this file; its test would show it.
+pub(crate) fn fill(cluster: &mut Cluster) {
+    for object in namespaces().chain(access()).chain([api_service()]) {
+        let Ok(object) = Object::from_value(object) else { continue };
+        let Some(kind) = cluster.kinds.by_kind(object.api_version(), object.kind()).cloned() else { continue };
+        let namespace = object.namespace().to_owned();
+        let _ = cluster.insert(&kind, &namespace, object, &Write::internal("kube-apiserver"));
+    }
+}
+
+fn namespaces() -> impl Iterator<Item = Value> {
+    ["kube-system", "kube-public", "kube-node-lease", "default"]
+        .into_iter()
+        .map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
+}
+
+/// The Service by which pods reach the API.
+fn api_service() -> Value {
+    json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kubernetes", "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"}},
+        "spec": {"clusterIP": "10.96.0.1", "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+            "sessionAffinity": "None", "type": "ClusterIP"}})
+}
+
+const READ: &[&str] = &["get", "list", "watch"];
+const WRITE: &[&str] = &["create", "delete", "deletecollection", "patch", "update"];
+
+/// The standard roles, and who has them.
+fn access() -> impl Iterator<Item = Value> {
+    let everything =
+        json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}, {"nonResourceURLs": ["*"], "verbs": ["*"]}]);
+    let namespaced = |verbs: &[&str]| {
+        json!([
+            {"apiGroups": [""], "resources": ["bindings", "configmaps", "endpoints", "events", "limitranges", "namespaces",
+                "persistentvolumeclaims", "pods", "pods/log", "pods/status", "podtemplates", "replicationcontrollers",
+                "replicationcontrollers/scale", "resourcequotas", "serviceaccounts", "services"], "verbs": verbs},
+            {"apiGroups": ["apps", "autoscaling", "batch", "policy", "networking.k8s.io", "discovery.k8s.io"],
+                "resources": ["*"], "verbs": verbs},
+        ])
+    };
+    let with = |mut rules: Value, more: Value| {
+        if let (Value::Array(rules), Value::Array(more)) = (&mut rules, more) {
+            rules.extend(more);
+        }
+        rules
+    };
+    let change: Vec<&str> = READ.iter().chain(WRITE).copied().collect();
+    let edit = with(
+        namespaced(&change),
+        json!([{"apiGroups": [""], "resources": ["secrets", "pods/eviction"], "verbs": change}]),
+    );
+    let admin = with(
+        edit.clone(),
+        json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"], "verbs": change}]),
+    );
+    let reviews = json!([
+        {"apiGroups": ["authorization.k8s.io"], "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"], "verbs": ["create"]},
+        {"apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"], "verbs": ["create"]},
+    ]);
+    let paths = json!([{"nonResourceURLs": ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*",
+        "/readyz", "/version", "/version/"], "verbs": ["get"]}]);
+    let roles = [
+        ("cluster-admin", everything),
+        ("admin", admin),
+        ("edit", edit),
+        ("view", namespaced(READ)),
+        ("system:basic-user", reviews),
+        ("system:discovery", paths),
+    ];
+    let bindings = [
+        ("cluster-admin", "system:masters"),
+        ("system:basic-user", "system:authenticated"),
+        ("system:discovery", "system:authenticated"),
+    ];
+    let labels = json!({"kubernetes.io/bootstrapping": "rbac-defaults"});
+    let roles = roles.map(|(name, rules)| {
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name, "labels": labels}, "rules": rules})
+    });
+    let bindings = bindings.map(|(role, group)| {
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": role, "labels": labels},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}]})
+    });
+    roles.into_iter().chain(bindings)
+}

@@ -1,0 +1,256 @@
+//! Faults on demand: a layer around a drydock, or around any other Kubernetes API.
+//!
+//! A [`Faults`] holds rules; [`Faults::around`] puts them between a client and a service. Each call is counted
+//! and noted, so that a test can first see which calls a program makes, and then stop it at every one of them:
+//!
+//! ```
+//! use jobwright_drydock::{Drydock, Fault, Faults, When};
+//!
+//! let faults = Faults::new(0);
+//! faults.on(|call| call.resource == "jobs" && call.verb == "create").times(1).fail(Fault::Conflict);
+//! faults.stop_at(3, When::After);
+//! let client = kube::Client::new(faults.around(Drydock::new()), "default");
+//! # drop(client);
+//! ```
+
+mod call;
+mod layer;
+
+pub use call::Call;
+pub use layer::{Faulty, FaultyBody};
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// What goes wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// 409: somebody else wrote in between.
+    Conflict,
+    /// 429, to be tried again after these seconds.
+    TooManyRequests {
+        /// The `Retry-After` header.
+        retry_after: u32,
+    },
+    /// 500.
+    Internal,
+    /// 503.
+    Unavailable,
+    /// 504: the client is told that it took too long; whether the call took effect is another matter.
+    TimeOut(When),
+    /// The connection breaks: the client gets no answer at all.
+    Disconnect(When),
+    /// The answer comes late.
+    Slow(Duration),
+    /// A watch starts and breaks off after this many bytes' worth of events: after the first that it tells.
+    DropWatch,
+}
+
+/// On which side of its effect a call goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Nothing has happened yet.
+    Before,
+    /// It has happened, but the caller does not get to know.
+    After,
+}
+
+/// Rules for what goes wrong when. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    state: Arc<Mutex<State>>,
+    stopped: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct State {
+    rules: Vec<RuleState>,
+    calls: Vec<Call>,
+    stop_at: Option<(usize, When)>,
+    random: fastrand::Rng,
+}
+
+/// Which calls a rule is about.
+type Matcher = Arc<dyn Fn(&Call) -> bool + Send + Sync>;
+
+#[derive(Clone)]
+struct RuleState {
+    matches: Matcher,
+    skip: usize,
+    left: Option<usize>,
+    probability: f64,
+    fault: Fault,
+}
+
+impl std::fmt::Debug for RuleState {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Rule").field("fault", &self.fault).field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+/// A rule in the making.
+#[must_use]
+pub struct Rule {
+    faults: Faults,
+    matches: Matcher,
+    skip: usize,
+    left: Option<usize>,
+    probability: f64,
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Rule").field("skip", &self.skip).field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+/// What the layer does with a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Verdict {
+    Pass,
+    Fail(Fault),
+    Stop(When),
+}
+
+impl Faults {
+    /// No faults yet. The seed decides what rules with a probability hit.
+    pub fn new(seed: u64) -> Self {
+        let state =
+            State { rules: Vec::new(), calls: Vec::new(), stop_at: None, random: fastrand::Rng::with_seed(seed) };
+        Self { state: Arc::new(Mutex::new(state)), stopped: watch::Sender::new(false) }
+    }
+
+    /// Puts the faults between a client and a service.
+    pub fn around<S>(&self, service: S) -> Faulty<S> {
+        Faulty::new(self.clone(), service)
+    }
+
+    /// Starts a rule about the calls that `matches` says yes to.
+    pub fn on(&self, matches: impl Fn(&Call) -> bool + Send + Sync + 'static) -> Rule {
+        Rule { faults: self.clone(), matches: Arc::new(matches), skip: 0, left: None, probability: 1.0 }
+    }
+
+    /// Stops the caller at a call, counted from 1: from then on no call is answered any more, as if the process had
+    /// died. [`Faults::stopped`] tells when that has happened.
+    pub fn stop_at(&self, call: usize, when: When) {
+        self.lock().stop_at = Some((call, when));
+    }
+
+    /// Waits until the caller has been stopped.
+    pub async fn stopped(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.stopped.subscribe().wait_for(|stopped| *stopped).await;
+    }
+
+    /// Whether the caller has been stopped.
+    pub fn is_stopped(&self) -> bool {
+        *self.stopped.borrow()
+    }
+
+    /// The calls so far, in order.
+    pub fn calls(&self) -> Vec<Call> {
+        self.lock().calls.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a call and says what becomes of it.
+    fn judge(&self, call: Call) -> Verdict {
+        let mut state = self.lock();
+        state.calls.push(call.clone());
+        let number = state.calls.len();
+        if let Some((at, when)) = state.stop_at
+            && number >= at
+        {
+            // Whatever comes after the last call comes too late.
+            return Verdict::Stop(if number == at { when } else { When::Before });
+        }
+        let State { rules, random, .. } = &mut *state;
+        for rule in rules.iter_mut().filter(|rule| rule.left != Some(0)) {
+            if !(rule.matches)(&call) {
+                continue;
+            }
+            if rule.skip > 0 {
+                rule.skip -= 1;
+                continue;
+            }
+            if rule.probability < 1.0 && random.f64() >= rule.probability {
+                continue;
+            }
+            rule.left = rule.left.map(|left| left - 1);
+            return Verdict::Fail(rule.fault.clone());
+        }
+        Verdict::Pass
+    }
+}
+
+impl Rule {
+    /// Lets the first calls through.
+    pub fn skip(mut self, calls: usize) -> Self {
+        self.skip = calls;
+        self
+    }
+
+    /// Hits this many calls and no more.
+    pub fn times(mut self, calls: usize) -> Self {
+        self.left = Some(calls);
+        self
+    }
+
+    /// Hits a call with this probability.
+    pub fn probability(mut self, probability: f64) -> Self {
+        self.probability = probability;
+        self
+    }
+
+    /// What happens to the calls. The rule holds from now on.
+    pub fn fail(self, fault: Fault) {
+        let Self { faults, matches, skip, left, probability } = self;
+        faults.lock().rules.push(RuleState { matches, skip, left, probability, fault });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(verb: &'static str) -> Call {
+        Call { verb, resource: "jobs".to_owned(), ..Call::default() }
+    }
+
+    #[test]
+    fn rules_count_and_choose() {
+        let faults = Faults::new(1);
+        faults.on(|call| call.verb == "create").skip(1).times(2).fail(Fault::Conflict);
+        let verdicts: Vec<Verdict> = (0..4).map(|_| faults.judge(call("create"))).collect();
+        let conflict = Verdict::Fail(Fault::Conflict);
+        assert_eq!(verdicts, [Verdict::Pass, conflict.clone(), conflict, Verdict::Pass]);
+        assert_eq!(faults.judge(call("get")), Verdict::Pass);
+        assert_eq!(faults.calls().len(), 5);
+    }
+
+    #[test]
+    fn a_seed_decides_what_probability_hits() {
+        let hits = |seed| {
+            let faults = Faults::new(seed);
+            faults.on(|_| true).probability(0.5).fail(Fault::Internal);
+            (0..64).map(|_| faults.judge(call("get")) == Verdict::Pass).collect::<Vec<_>>()
+        };
+        assert_eq!(hits(3), hits(3));
+        assert_ne!(hits(3), hits(4));
+        assert!(hits(3).contains(&true) && hits(3).contains(&false));
+    }
+
+    #[test]
+    fn nothing_passes_after_a_stop() {
+        let faults = Faults::new(0);
+        faults.stop_at(2, When::After);
+        assert_eq!(faults.judge(call("get")), Verdict::Pass);
+        assert_eq!(faults.judge(call("get")), Verdict::Stop(When::After));
+        assert_eq!(faults.judge(call("get")), Verdict::Stop(When::Before));
+    }
+}

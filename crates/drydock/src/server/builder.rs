@@ -1,0 +1,71 @@
+//! How a drydock is made.
+
+use super::{Drydock, Shared};
+use crate::access::User;
+use crate::clock::Clock;
+use crate::cluster::Cluster;
+use jiff::Timestamp;
+use std::sync::{Arc, Mutex};
+
+/// Settings of a [`Drydock`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    clock: Option<Clock>,
+    seed: u64,
+    window: usize,
+    rbac: bool,
+    tokens: Vec<(String, User)>,
+}
+
+/// When time starts in a cluster unless told otherwise: 2026-01-01, midnight UTC.
+const EPOCH_SECONDS: i64 = 1_767_225_600;
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self { clock: None, seed: 0, window: 10_000, rbac: false, tokens: Vec::new() }
+    }
+}
+
+impl Builder {
+    /// Follows this clock. Otherwise time starts at 2026-01-01 and passes as tokio's clock does.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Makes uids and generated names from this seed. The same requests with the same seed give the same objects.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Remembers this many writes of each kind. Watches and pages from before them are told that they are gone (410).
+    pub fn window(mut self, writes: usize) -> Self {
+        self.window = writes;
+        self
+    }
+
+    /// Refuses what no role allows.
+    pub fn rbac(mut self, on: bool) -> Self {
+        self.rbac = on;
+        self
+    }
+
+    /// Takes who sends this bearer token for `user`, and refuses requests without a known token.
+    pub fn token(mut self, token: &str, user: User) -> Self {
+        self.tokens.push((token.to_owned(), user));
+        self
+    }
+
+    /// The cluster.
+    pub fn build(self) -> Drydock {
+        let epoch = || Timestamp::from_second(EPOCH_SECONDS).unwrap_or(Timestamp::UNIX_EPOCH);
+        let clock = self.clock.unwrap_or_else(|| Clock::starting_at(epoch()));
+        let mut cluster = Cluster::new(clock.now(), self.seed, self.window, self.rbac);
+        let requires_token = !self.tokens.is_empty();
+        cluster.tokens.extend(self.tokens);
+        let address = Mutex::new("drydock".to_owned());
+        Drydock { shared: Arc::new(Shared { cluster: Mutex::new(cluster), clock, requires_token, address }) }
+    }
+}

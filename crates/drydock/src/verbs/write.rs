@@ -1,0 +1,310 @@
+//! What all writes share: how a new object is taken in, and how a changed one replaces the old.
+
+use crate::cluster::Cluster;
+use crate::field::FieldError;
+use crate::kinds::Kind;
+use crate::kinds::rules::Generation;
+use crate::object::Object;
+use crate::options::WriteOptions;
+use crate::patch::managers::{self, Manager};
+use crate::request::Request;
+use crate::status::Status;
+use crate::store::Key;
+use crate::validate;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// How a write is meant.
+#[derive(Clone, Debug)]
+pub(crate) struct Write<'a> {
+    pub(crate) manager: String,
+    pub(crate) subresource: Option<&'a str>,
+    pub(crate) dry_run: bool,
+    /// Server-side apply keeps the records of who manages what itself.
+    pub(crate) tracked: bool,
+}
+
+/// Where an update came from, which decides how a version that does not fit is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Update,
+    Patch,
+}
+
+impl<'a> Write<'a> {
+    pub(crate) fn new(request: &'a Request, options: &WriteOptions) -> Self {
+        let manager = match options.field_manager.as_str() {
+            "" => request.user_agent.split('/').next().unwrap_or_default(),
+            manager => manager,
+        };
+        let manager = if manager.is_empty() { "unknown" } else { manager };
+        Self {
+            manager: manager.chars().take(128).collect(),
+            subresource: request.target.subresource.as_deref(),
+            dry_run: options.dry_run,
+            tracked: true,
+        }
+    }
+
+    /// A write of the cluster's own.
+    pub(crate) fn internal(manager: &str) -> Self {
+        Self { manager: manager.to_owned(), subresource: None, dry_run: false, tracked: true }
+    }
+
+    /// The same write through a subresource.
+    pub(crate) fn through(mut self, subresource: &'a str) -> Self {
+        self.subresource = Some(subresource);
+        self
+    }
+}
+
+impl Cluster {
+    /// Takes a new object in.
+    pub(crate) fn insert(
+        &mut self,
+        kind: &Arc<Kind>,
+        namespace: &str,
+        object: Object,
+        write: &Write<'_>,
+    ) -> Result<Arc<Object>, Status> {
+        let mut object = object;
+        place(&mut object, kind, namespace)?;
+        if !matches!(object.resource_version(), "" | "0") {
+            return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
+        }
+        kind.default(&mut object);
+        self.fill_metadata(&mut object);
+        self.admit(kind, &mut object, None)?;
+        let rules = kind.rules();
+        (rules.prepare_create)(&mut object);
+        if kind.custom().is_some_and(|_| kind.has("status")) {
+            object.remove(&["status"]);
+        }
+        if rules.generation != Generation::Never {
+            object.set(&["metadata", "generation"], 1);
+        }
+        if write.tracked {
+            self.track(kind, None, &mut object, write);
+        }
+        let mut errors = validate::metadata(&object, rules.name, kind.namespaced);
+        errors.extend((rules.check)(&object));
+        errors.extend(kind.check_custom(&object, None));
+        if !errors.is_empty() {
+            return Err(Status::invalid(kind, object.name(), &errors));
+        }
+        let stored = kind.stored(object);
+        if self.store.get(&kind.storage, &Key::of(&stored)).is_some() {
+            return Err(Status::already_exists(kind, stored.name()));
+        }
+        if write.dry_run {
+            return Ok(kind.served(&Arc::new(stored)));
+        }
+        Ok(kind.served(&self.store.put(&kind.storage, stored)))
+    }
+
+    /// Replaces an object by what `change` makes of it. A change that changes nothing writes nothing.
+    pub(crate) fn modify(
+        &mut self,
+        kind: &Arc<Kind>,
+        key: &Key,
+        write: &Write<'_>,
+        source: Source,
+        change: impl FnOnce(&Self, &Arc<Object>) -> Result<Object, Status>,
+    ) -> Result<Arc<Object>, Status> {
+        let old = self.fetch(kind, key).ok_or_else(|| Status::not_found(kind, &key.name))?;
+        let mut new = change(self, &old)?;
+        place(&mut new, kind, &key.namespace)?;
+        self.check_preconditions(kind, &new, &old, source)?;
+        kind.default(&mut new);
+        carry_over(&mut new, &old);
+        restrict(kind, write.subresource, &mut new, &old);
+        let rules = kind.rules();
+        if write.subresource.is_none() {
+            (rules.prepare_update)(&mut new, &old);
+        }
+        if generation_changes(kind, rules.generation, &new, &old) {
+            new.set(&["metadata", "generation"], old.generation() + 1);
+        }
+        self.admit(kind, &mut new, Some(&old))?;
+        if write.tracked {
+            self.track(kind, Some(&old), &mut new, write);
+        }
+        let errors = self.check_update(kind, write.subresource, &new, &old);
+        if !errors.is_empty() {
+            return Err(Status::invalid(kind, new.name(), &errors));
+        }
+        new.set(&["metadata", "resourceVersion"], old.resource_version());
+        let goes = is_ready_to_go(kind, &new);
+        if new == *old && !goes {
+            return Ok(old);
+        }
+        if write.dry_run {
+            return Ok(Arc::new(new));
+        }
+        let stored = self.store.put(&kind.storage, kind.stored(new));
+        if goes {
+            let key = Key::of(&stored);
+            return Ok(self
+                .store
+                .delete(&kind.storage, &key)
+                .map_or_else(|| kind.served(&stored), |last| kind.served(&last)));
+        }
+        Ok(kind.served(&stored))
+    }
+
+    fn check_update(&self, kind: &Arc<Kind>, subresource: Option<&str>, new: &Object, old: &Object) -> Vec<FieldError> {
+        let rules = kind.rules();
+        let mut errors = validate::metadata_update(new, old);
+        match subresource {
+            None => errors.extend((rules.check_update)(new, old)),
+            Some("status") => errors.extend((rules.check_status)(new, old)),
+            Some(_) => {}
+        }
+        errors.extend(kind.check_custom(new, Some(old)));
+        errors
+    }
+
+    fn check_preconditions(&self, kind: &Arc<Kind>, new: &Object, old: &Object, source: Source) -> Result<(), Status> {
+        let version = new.resource_version();
+        if matches!(version, "" | "0") {
+            if source == Source::Update && !kind.rules().unconditional_update {
+                let path = crate::field::Path::new("metadata").child("resourceVersion");
+                let error = FieldError::invalid(&path, 0, "must be specified for an update");
+                return Err(Status::invalid_resource(kind, new.name(), &[error]));
+            }
+        } else if version != old.resource_version() {
+            return Err(Status::modified(kind, old.name()));
+        }
+        let uid = new.uid();
+        if source == Source::Update && !uid.is_empty() && uid != old.uid() {
+            let place =
+                if kind.namespaced { format!("{}/{}", old.namespace(), old.name()) } else { old.name().to_owned() };
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: /registry/{}/{place}, ResourceVersion: 0, AdditionalErrorMsg: \
+                 Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                kind.storage.plural,
+                old.uid()
+            );
+            return Err(Status::conflict(kind, old.name(), &why));
+        }
+        Ok(())
+    }
+
+    fn fill_metadata(&mut self, object: &mut Object) {
+        let generated = object.text(&["metadata", "generateName"]).to_owned();
+        if object.name().is_empty() && !generated.is_empty() {
+            let base: String = generated.chars().take(58).collect();
+            let name = format!("{base}{}", self.new_suffix());
+            object.set(&["metadata", "name"], name);
+        }
+        let uid = self.new_uid();
+        let metadata = object.metadata_mut();
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation", "resourceVersion"] {
+            metadata.remove(field);
+        }
+        metadata.insert("uid".to_owned(), uid.into());
+        metadata.insert("creationTimestamp".to_owned(), crate::clock::time(self.now).into());
+    }
+
+    /// Notes who manages which fields after a write.
+    fn track(&self, kind: &Arc<Kind>, old: Option<&Object>, new: &mut Object, write: &Write<'_>) {
+        let manager = Manager {
+            name: write.manager.clone(),
+            api_version: kind.api_version(),
+            subresource: write.subresource.unwrap_or_default().to_owned(),
+        };
+        managers::track_update(kind.schema().root(), old, new, &manager, self.now);
+    }
+}
+
+/// Says where the object belongs, or that it says otherwise itself.
+fn place(object: &mut Object, kind: &Kind, namespace: &str) -> Result<(), Status> {
+    if !kind.namespaced {
+        if !object.namespace().is_empty() {
+            object.metadata_mut().remove("namespace");
+        }
+        return Ok(());
+    }
+    match object.namespace() {
+        "" => object.set(&["metadata", "namespace"], namespace),
+        other if other != namespace => {
+            let why = "the namespace of the provided object does not match the namespace sent on the request";
+            return Err(Status::bad_request(why));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// What no update changes.
+fn carry_over(new: &mut Object, old: &Object) {
+    if new.uid().is_empty() {
+        new.set(&["metadata", "uid"], old.uid());
+    }
+    for field in ["creationTimestamp", "deletionTimestamp", "generation", "deletionGracePeriodSeconds", "selfLink"] {
+        match old.at(&["metadata", field]) {
+            Some(value) => new.metadata_mut().insert(field.to_owned(), value.clone()),
+            None => new.metadata_mut().remove(field),
+        };
+    }
+}
+
+/// Through a subresource only its part of the object changes; through the object all but the status.
+fn restrict(kind: &Kind, subresource: Option<&str>, new: &mut Object, old: &Object) {
+    match subresource {
+        None if kind.has("status") => put_back(new, old, "status"),
+        Some("status") => {
+            let status = new.get("status").cloned();
+            let metadata = new.get("metadata").cloned();
+            let mut whole = old.clone();
+            set_or_remove(&mut whole, "status", status);
+            if kind.custom().is_some() {
+                if let Some(managed) = metadata.and_then(|metadata| metadata.get("managedFields").cloned()) {
+                    whole.set(&["metadata", "managedFields"], managed);
+                }
+            } else {
+                set_or_remove(&mut whole, "metadata", metadata);
+            }
+            *new = whole;
+        }
+        _ => {}
+    }
+}
+
+fn put_back(new: &mut Object, old: &Object, field: &str) {
+    set_or_remove(new, field, old.get(field).cloned());
+}
+
+fn set_or_remove(object: &mut Object, field: &str, value: Option<Value>) {
+    match value {
+        Some(value) => object.fields_mut().insert(field.to_owned(), value),
+        None => object.fields_mut().remove(field),
+    };
+}
+
+fn generation_changes(kind: &Kind, generation: Generation, new: &Object, old: &Object) -> bool {
+    match generation {
+        Generation::Never => false,
+        Generation::WithSpec => new.get("spec") != old.get("spec"),
+        Generation::WithContent => {
+            let skipped = |field: &str| field == "metadata" || (field == "status" && kind.has("status"));
+            let content = |object: &Object| -> Vec<(String, Value)> {
+                object
+                    .fields()
+                    .iter()
+                    .filter(|(field, _)| !skipped(field))
+                    .map(|(field, value)| (field.clone(), value.clone()))
+                    .collect()
+            };
+            content(new) != content(old)
+        }
+    }
+}
+
+/// Whether an object that is being deleted has nothing left to wait for.
+fn is_ready_to_go(kind: &Kind, object: &Object) -> bool {
+    object.is_being_deleted()
+        && object.finalizers().next().is_none()
+        && object.integer(&["metadata", "deletionGracePeriodSeconds"]).unwrap_or_default() == 0
+        && (!kind.is_namespace() || object.list(&["spec", "finalizers"]).is_empty())
+}

@@ -1,0 +1,105 @@
+//! The arguments of the command line.
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Run release jobs on Kubernetes once, with proof
+#[derive(Debug, Parser)]
+#[command(name = "jobwright", version, about, long_about = None, help_template = TEMPLATE, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\nOptions:\n{options}";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show a release with a job, in a cluster that lives in memory
+    Demo(Demo),
+    /// Serve a Kubernetes API that lives in memory
+    Drydock(Drydock),
+    /// Print a script that completes commands in a shell
+    Completions {
+        /// The shell to complete for
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+/// Commands by what they are for, in the order of the help. Every command is in one of them.
+const GROUPS: &[(&str, &[&str])] =
+    &[("Try it, without a cluster", &["demo", "drydock"]), ("Shell and manual", &["completions", "man"])];
+
+#[derive(Args, Debug)]
+pub(crate) struct Demo {
+    /// Print one JSON document instead of a story
+    #[arg(short, long, value_enum, default_value_t = Format::Text, alias = "format")]
+    pub(crate) output: Format,
+}
+
+/// How output is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// Words for people
+    Text,
+    /// One JSON document
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Drydock {
+    /// Write the kubeconfig here once the API answers
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: PathBuf,
+    /// Listen here; loopback and a free port unless told otherwise
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Let time pass this many times as fast
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) speed: u32,
+    /// Refuse what no role allows
+    #[arg(long)]
+    pub(crate) rbac: bool,
+    /// Serve plain HTTP instead of TLS
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+/// The whole command line, for completions, manual pages and references.
+pub fn command() -> clap::Command {
+    let command = Arguments::command();
+    let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or_default();
+    let mut help = String::new();
+    for (title, names) in GROUPS {
+        help.push_str(&format!("\n{title}:\n"));
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            help.push_str(&format!("  {name:width$}  {}\n", about.map(ToString::to_string).unwrap_or_default()));
+        }
+    }
+    command.after_help(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let command = Arguments::command();
+        let mut known: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        grouped.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(grouped, known);
+    }
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        command().debug_assert();
+    }
+}

@@ -1,0 +1,24 @@
+//! What the commands do: one file a command.
+
+mod demo;
+mod drydock;
+
+use crate::arguments::{self, Arguments, Command};
+use crate::failure::{ErrorExt as _, Failure, Kind};
+use std::io::Write as _;
+
+/// Runs a command.
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.command {
+        Command::Demo(demo) => demo::run(&demo),
+        Command::Drydock(drydock) => drydock::run(drydock),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut arguments::command(), "jobwright", &mut script);
+            std::io::stdout().write_all(&script).or_fail(Kind::Internal)
+        }
+        Command::Man => {
+            clap_mangen::Man::new(arguments::command()).render(&mut std::io::stdout()).or_fail(Kind::Internal)
+        }
+    }
+}

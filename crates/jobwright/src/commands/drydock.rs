@@ -1,0 +1,68 @@
+//! `jobwright drydock`: a Kubernetes API in memory, over HTTP, until it is told to stop.
+
+use crate::arguments;
+use crate::failure::{ErrorExt as _, Failure, Kind};
+use crate::output;
+use anyhow::Context as _;
+use jobwright_drydock::{Clock, Drydock, Http};
+use std::io::Write as _;
+use std::path::Path;
+
+pub(super) fn run(arguments: arguments::Drydock) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().or_fail(Kind::Internal)?;
+    runtime.block_on(serve(arguments))
+}
+
+async fn serve(arguments: arguments::Drydock) -> Result<(), Failure> {
+    let arguments::Drydock { kubeconfig, listen, speed, rbac, plain } = arguments;
+    #[expect(clippy::disallowed_methods, reason = "the wall clock comes in here")]
+    let clock = Clock::starting_at(jiff::Timestamp::now()).times(speed);
+    let builder = Drydock::builder().clock(clock).rbac(rbac).seed(jiff_seed(&clock));
+    let mut stop = Stop::new().or_fail(Kind::Internal)?;
+    let serving = builder
+        .serve(Http { listen, tls: !plain })
+        .await
+        .or_fail(Kind::Cluster)
+        .map_err(|failure| failure.hint("choose another address with `--listen`, or port 0 for a free one"))?;
+    write_whole(&kubeconfig, serving.kubeconfig())
+        .with_context(|| format!("cannot write the kubeconfig to `{}`", kubeconfig.display()))
+        .or_fail(Kind::Usage)?;
+    output::note(&format!("drydock listens on {}; KUBECONFIG={}", serving.address(), kubeconfig.display()));
+    stop.requested().await;
+    serving.stop().await;
+    Ok(())
+}
+
+/// A seed that differs from run to run.
+fn jiff_seed(clock: &Clock) -> u64 {
+    clock.now().as_nanosecond().to_le_bytes()[..8].iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+}
+
+/// Writes a file so that nobody ever sees half of it, nor anybody else its token.
+fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// The signals that end a server.
+struct Stop {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Stop {
+    fn new() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn requested(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
