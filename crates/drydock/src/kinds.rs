@@ -154,6 +154,11 @@ const GROUP_ORDER: &[&str] = &[
 static BUILT_IN: LazyLock<Vec<Arc<Kind>>> =
     LazyLock::new(|| ROWS.iter().map(|row| Arc::new(Kind::built_in(row))).collect());
 
+/// The kinds that every cluster serves.
+pub fn built_in() -> &'static [Arc<Kind>] {
+    &BUILT_IN
+}
+
 /// All kinds that a cluster serves now.
 #[derive(Clone, Debug)]
 pub(crate) struct Kinds {

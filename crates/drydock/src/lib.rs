@@ -7,6 +7,7 @@ mod body;
 mod bootstrap;
 mod clock;
 mod cluster;
+mod containers;
 mod faults;
 mod field;
 #[cfg(feature = "http")]
@@ -34,7 +35,7 @@ pub use clock::Clock;
 pub use faults::{Call, Fault, Faults, Faulty, FaultyBody, Rule, When};
 #[cfg(feature = "http")]
 pub use http::{Http, ServeError, Serving};
-pub use kinds::Kind;
+pub use kinds::{Kind, built_in as kinds};
 pub use object::Object;
 pub use request::Verb;
 pub use server::{Body, Builder, Drydock};

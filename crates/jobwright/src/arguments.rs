@@ -13,7 +13,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\nOptions:\n{options}";
+const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\nOptions:\n{options}";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -75,11 +75,12 @@ pub fn command() -> clap::Command {
     let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or_default();
     let mut help = String::new();
     for (title, names) in GROUPS {
-        help.push_str(&format!("\n{title}:\n"));
+        help.push_str(&format!("{title}:\n"));
         for name in *names {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             help.push_str(&format!("  {name:width$}  {}\n", about.map(ToString::to_string).unwrap_or_default()));
         }
+        help.push('\n');
     }
     command.after_help(help)
 }

@@ -1,0 +1,571 @@
+//! A running process: what a container's command does as time passes.
+
+mod builtins;
+
+use super::shell::{self, Command, Part, Word};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// How long a program runs that nobody here knows.
+const UNKNOWN_PROGRAM: Duration = Duration::from_secs(1);
+/// How many commands may run in no time before it counts as a loop that only burns time.
+const STEPS_WITHOUT_TIME: usize = 10_000;
+
+/// What a process did, and when, counted from its start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Effect {
+    pub(crate) at: Duration,
+    pub(crate) what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// It printed a line.
+    Printed(String),
+    /// It ended with this code.
+    Exited(i32),
+}
+
+/// A process. Time passes in it only when it is told so.
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    stack: Vec<Frame>,
+    state: State,
+    /// How far it has come.
+    elapsed: Duration,
+    /// The code of the last command.
+    status: i32,
+    variables: BTreeMap<String, String>,
+    files: BTreeSet<String>,
+    traps: BTreeMap<String, Command>,
+    /// Signals whose traps have to run when the current command is done.
+    pending: VecDeque<String>,
+    background: Vec<Process>,
+    exit_on_error: bool,
+    effects: Vec<Effect>,
+    /// Signals end it at once, as they do a program that handles them.
+    ends_on_signal: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ready,
+    /// Busy until then.
+    Sleeping(Duration),
+    /// Waits for what it started in the background.
+    Waiting,
+    /// It will never do anything again.
+    Forever,
+    Exited(i32),
+}
+
+/// What is left to do.
+#[derive(Clone, Debug)]
+enum Frame {
+    Do(Command),
+    Rest(VecDeque<Command>),
+    And(Command),
+    Or(Command),
+    Not,
+    Branch {
+        then: Command,
+        otherwise: Option<Command>,
+    },
+    Check {
+        condition: Command,
+        until: bool,
+        body: Command,
+    },
+    Again {
+        condition: Command,
+        until: bool,
+        body: Command,
+    },
+    Each {
+        variable: String,
+        words: VecDeque<String>,
+        body: Command,
+    },
+    /// The end of a subshell: `exit` goes no further.
+    Subshell,
+    /// The program that took the shell's place has ended.
+    Exec,
+    /// A failing command here is part of a condition and no error.
+    Condition,
+}
+
+impl Process {
+    /// The process of a container that runs these words with these variables.
+    pub(crate) fn new(words: &[String], variables: BTreeMap<String, String>) -> Self {
+        let (command, is_shell) = match shell_text(words).and_then(|text| shell::parse(text, 0)) {
+            Some(command) => (command, true),
+            None => (plain(words), false),
+        };
+        Self {
+            stack: vec![Frame::Exec, Frame::Do(command)],
+            state: State::Ready,
+            elapsed: Duration::ZERO,
+            status: 0,
+            variables,
+            files: BTreeSet::new(),
+            traps: BTreeMap::new(),
+            pending: VecDeque::new(),
+            background: Vec::new(),
+            exit_on_error: false,
+            effects: Vec::new(),
+            ends_on_signal: !is_shell && !matches!(words.first().map(String::as_str), Some("sleep" | "tail")),
+        }
+    }
+
+    /// Lets time pass until `elapsed` since the start. Gives what happened.
+    pub(crate) fn run_until(&mut self, elapsed: Duration) -> Vec<Effect> {
+        loop {
+            self.step_while_ready();
+            let Some(next) = self.next_wake().filter(|next| *next <= elapsed) else { break };
+            self.elapsed = self.elapsed.max(next);
+            self.wake();
+        }
+        self.elapsed = self.elapsed.max(elapsed);
+        std::mem::take(&mut self.effects)
+    }
+
+    /// When the process will do something next, if it ever does.
+    pub(crate) fn next_wake(&self) -> Option<Duration> {
+        let own = match self.state {
+            State::Ready => Some(self.elapsed),
+            State::Sleeping(until) => Some(until),
+            State::Waiting | State::Forever | State::Exited(_) => None,
+        };
+        if matches!(self.state, State::Exited(_)) {
+            return None;
+        }
+        self.background.iter().filter_map(Process::next_wake).chain(own).min()
+    }
+
+    /// The code it has ended with.
+    pub(crate) fn exit_code(&self) -> Option<i32> {
+        match self.state {
+            State::Exited(code) => Some(code),
+            _ => None,
+        }
+    }
+
+    /// Whether a file is there that the process made.
+    pub(crate) fn has_file(&self, path: &str) -> bool {
+        self.files.contains(path)
+    }
+
+    /// Sends a signal. Whoever has no trap for it ignores it, as the first process of a container does.
+    pub(crate) fn signal(&mut self, name: &str) {
+        if self.ends_on_signal {
+            self.exit(0);
+        } else if self.traps.contains_key(name) {
+            self.pending.push_back(name.to_owned());
+            if self.state == State::Waiting {
+                self.state = State::Ready;
+            }
+        }
+    }
+
+    /// What a command finds to be true of the process right now, in no time: an `exec` probe.
+    pub(crate) fn probe(&self, words: &[String]) -> bool {
+        let mut probe = Self::new(words, self.variables.clone());
+        probe.files.clone_from(&self.files);
+        probe.step_while_ready();
+        // A probe that takes time runs a program that nobody here knows, which succeeds.
+        probe.exit_code().unwrap_or(0) == 0
+    }
+
+    fn wake(&mut self) {
+        let now = self.elapsed;
+        let mut ended = Vec::new();
+        for process in &mut self.background {
+            self.effects
+                .extend(process.run_until(now).into_iter().filter(|effect| matches!(effect.what, What::Printed(_))));
+            self.files.extend(process.files.iter().cloned());
+            ended.extend(process.exit_code());
+        }
+        self.background.retain(|process| process.exit_code().is_none());
+        match self.state {
+            State::Sleeping(until) if until <= now => self.state = State::Ready,
+            State::Waiting if self.background.is_empty() => {
+                self.status = ended.last().copied().unwrap_or_default();
+                self.state = State::Ready;
+            }
+            _ => {}
+        }
+    }
+
+    fn step_while_ready(&mut self) {
+        let mut steps = 0;
+        while self.state == State::Ready {
+            if let Some(signal) = self.pending.pop_front()
+                && let Some(trap) = self.traps.get(&signal)
+            {
+                self.stack.push(Frame::Do(trap.clone()));
+            }
+            match self.stack.pop() {
+                None => self.exit(self.status),
+                Some(frame) => self.step(frame),
+            }
+            steps += 1;
+            if steps > STEPS_WITHOUT_TIME {
+                self.state = State::Forever;
+            }
+        }
+    }
+
+    fn step(&mut self, frame: Frame) {
+        match frame {
+            Frame::Do(command) => self.start(command),
+            Frame::Rest(mut rest) => {
+                if let Some(next) = rest.pop_front() {
+                    self.stack.push(Frame::Rest(rest));
+                    self.stack.push(Frame::Do(next));
+                }
+            }
+            Frame::And(next) if self.status == 0 => self.stack.push(Frame::Do(next)),
+            Frame::Or(next) if self.status != 0 => self.stack.push(Frame::Do(next)),
+            Frame::And(_) | Frame::Or(_) | Frame::Subshell | Frame::Condition => {}
+            Frame::Not => self.status = i32::from(self.status == 0),
+            Frame::Branch { then, otherwise } => match (self.status == 0, otherwise) {
+                (true, _) => self.stack.push(Frame::Do(then)),
+                (false, Some(otherwise)) => self.stack.push(Frame::Do(otherwise)),
+                (false, None) => self.status = 0,
+            },
+            Frame::Check { condition, until, body } => {
+                if (self.status == 0) != until {
+                    self.stack.push(Frame::Again { condition, until, body: body.clone() });
+                    self.stack.push(Frame::Do(body));
+                } else {
+                    self.status = 0;
+                }
+            }
+            Frame::Again { condition, until, body } => {
+                self.stack.push(Frame::Check { condition: condition.clone(), until, body });
+                self.condition(condition);
+            }
+            Frame::Each { variable, mut words, body } => {
+                if let Some(word) = words.pop_front() {
+                    self.variables.insert(variable.clone(), word);
+                    self.stack.push(Frame::Each { variable, words, body: body.clone() });
+                    self.stack.push(Frame::Do(body));
+                }
+            }
+            Frame::Exec => self.exit(self.status),
+        }
+    }
+
+    fn condition(&mut self, command: Command) {
+        self.stack.push(Frame::Condition);
+        self.stack.push(Frame::Do(command));
+    }
+
+    fn start(&mut self, command: Command) {
+        match command {
+            Command::Simple { assignments, words, output } => self.simple(&assignments, &words, output.as_ref()),
+            Command::Sequence(commands) => self.stack.push(Frame::Rest(commands.into())),
+            Command::Pipe(commands) => self.stack.push(Frame::Rest(commands.into())),
+            Command::And(first, second) => {
+                self.stack.push(Frame::And(*second));
+                self.condition(*first);
+            }
+            Command::Or(first, second) => {
+                self.stack.push(Frame::Or(*second));
+                self.condition(*first);
+            }
+            Command::Not(command) => {
+                self.stack.push(Frame::Not);
+                self.condition(*command);
+            }
+            Command::Background(command) => {
+                let mut process = self.child(*command);
+                process.step_while_ready();
+                self.background.push(process);
+                self.status = 0;
+            }
+            Command::If { condition, then, otherwise } => {
+                self.stack.push(Frame::Branch { then: *then, otherwise: otherwise.map(|otherwise| *otherwise) });
+                self.condition(*condition);
+            }
+            Command::Loop { condition, until, body } => {
+                self.stack.push(Frame::Again { condition: *condition, until, body: *body });
+            }
+            Command::For { variable, words, body } => {
+                let words = words.iter().flat_map(|word| self.expand(word)).collect();
+                self.stack.push(Frame::Each { variable, words, body: *body });
+            }
+            Command::Subshell(command) => {
+                self.stack.push(Frame::Subshell);
+                self.stack.push(Frame::Do(*command));
+            }
+        }
+    }
+
+    /// A process that starts from here with its own command.
+    fn child(&self, command: Command) -> Self {
+        Self {
+            stack: vec![Frame::Exec, Frame::Do(command)],
+            state: State::Ready,
+            pending: VecDeque::new(),
+            background: Vec::new(),
+            effects: Vec::new(),
+            traps: BTreeMap::new(),
+            ..self.clone()
+        }
+    }
+
+    fn simple(&mut self, assignments: &[(String, Word)], words: &[Word], output: Option<&Word>) {
+        let words: Vec<String> = words.iter().flat_map(|word| self.expand(word)).collect();
+        for (name, value) in assignments {
+            let value = self.text(value);
+            self.variables.insert(name.clone(), value);
+        }
+        let file = output.map(|word| self.text(word));
+        if let Some(file) = file.as_ref().filter(|file| !file.starts_with("/dev/")) {
+            self.files.insert(file.clone());
+        }
+        let Some((name, arguments)) = words.split_first() else {
+            self.status = 0;
+            return;
+        };
+        self.run(name, arguments, file.is_some());
+        if self.exit_on_error && self.status != 0 && self.state == State::Ready && !self.in_condition() {
+            self.exit_shell(self.status);
+        }
+    }
+
+    /// Whether a failure here is only an answer.
+    fn in_condition(&self) -> bool {
+        self.stack
+            .iter()
+            .rev()
+            .take_while(|frame| !matches!(frame, Frame::Subshell))
+            .any(|frame| matches!(frame, Frame::Condition))
+    }
+
+    fn print(&mut self, line: &str) {
+        for line in line.split('\n') {
+            self.effects.push(Effect { at: self.elapsed, what: What::Printed(line.to_owned()) });
+        }
+    }
+
+    fn sleep(&mut self, duration: Duration) {
+        self.status = 0;
+        self.state = State::Sleeping(self.elapsed.saturating_add(duration));
+    }
+
+    /// Ends the innermost shell.
+    fn exit_shell(&mut self, code: i32) {
+        self.status = code;
+        while let Some(frame) = self.stack.pop() {
+            if matches!(frame, Frame::Subshell) {
+                return;
+            }
+        }
+        self.exit(code);
+    }
+
+    fn exit(&mut self, code: i32) {
+        if self.exit_code().is_none() {
+            self.state = State::Exited(code);
+            self.effects.push(Effect { at: self.elapsed, what: What::Exited(code) });
+        }
+    }
+
+    /// A word as the words it becomes: unquoted text is split, an unquoted word that comes out empty is none.
+    fn expand(&mut self, word: &Word) -> Vec<String> {
+        let text = self.text(word);
+        if word.quoted || word.literal().is_some() {
+            return vec![text];
+        }
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn text(&mut self, word: &Word) -> String {
+        let mut text = String::new();
+        for part in &word.parts {
+            match part {
+                Part::Text(part) => text.push_str(part),
+                Part::Variable { name, default } => match self.variable(name) {
+                    Some(value) if !(value.is_empty() && default.is_some()) => text.push_str(&value),
+                    _ => text.push_str(default.as_deref().unwrap_or_default()),
+                },
+                Part::Substitution(command) => text.push_str(&self.output_of(command)),
+                Part::Arithmetic(expression) => text.push_str(&self.arithmetic(expression).to_string()),
+            }
+        }
+        text
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        match name {
+            "?" => Some(self.status.to_string()),
+            "$" => Some("1".to_owned()),
+            "!" => Some((100 + self.background.len()).to_string()),
+            "#" => Some("0".to_owned()),
+            "0" => Some("sh".to_owned()),
+            _ => self.variables.get(name).cloned(),
+        }
+    }
+
+    /// What a command prints before it takes any time.
+    fn output_of(&self, command: &Command) -> String {
+        let mut process = self.child(command.clone());
+        process.step_while_ready();
+        let lines = process.effects.into_iter().filter_map(|effect| match effect.what {
+            What::Printed(line) => Some(line),
+            What::Exited(_) => None,
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Sums and differences of numbers and variables.
+    fn arithmetic(&self, expression: &str) -> i64 {
+        let spaced = expression.replace('+', " + ").replace('-', " - ");
+        let (mut sum, mut sign) = (0i64, 1i64);
+        for token in spaced.split_whitespace() {
+            match token {
+                "+" => sign = 1,
+                "-" => sign = -1,
+                token => {
+                    let name = token.trim_start_matches('$');
+                    let value = token.parse().ok().or_else(|| self.variable(name)?.parse().ok()).unwrap_or(0i64);
+                    sum = sum.saturating_add(value.saturating_mul(sign));
+                    sign = 1;
+                }
+            }
+        }
+        sum
+    }
+}
+
+/// The text of `sh -c TEXT`, whatever the shell is called.
+fn shell_text(words: &[String]) -> Option<&str> {
+    let (name, rest) = words.split_first()?;
+    let shell = matches!(name.rsplit('/').next()?, "sh" | "bash" | "ash" | "dash");
+    let position =
+        rest.iter().position(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('c'))?;
+    let options = rest[..position].iter().all(|word| word.starts_with('-'));
+    (shell && options).then(|| rest.get(position + 1).map(String::as_str))?
+}
+
+/// A command of plain words.
+fn plain(words: &[String]) -> Command {
+    let word = |text: &String| Word { parts: vec![Part::Text(text.clone())], quoted: true };
+    Command::Simple { assignments: Vec::new(), words: words.iter().map(word).collect(), output: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shell(text: &str) -> Process {
+        Process::new(&["sh".to_owned(), "-c".to_owned(), text.to_owned()], BTreeMap::new())
+    }
+
+    /// What a line does in a minute: `0:hi 2:exit 1`.
+    fn story(text: &str) -> String {
+        let effects = shell(text).run_until(Duration::from_mins(1));
+        let told: Vec<String> = effects
+            .iter()
+            .map(|effect| match &effect.what {
+                What::Printed(line) => format!("{}:{line}", effect.at.as_secs()),
+                What::Exited(code) => format!("{}:exit {code}", effect.at.as_secs()),
+            })
+            .collect();
+        told.join(" ")
+    }
+
+    #[test]
+    fn lines_do_what_they_say() {
+        for (text, expected) in [
+            ("echo hi", "0:hi 0:exit 0"),
+            ("echo bad; exit 3", "0:bad 0:exit 3"),
+            ("sleep 2; echo done", "2:done 2:exit 0"),
+            ("sleep 1.5s && false || echo or", "1:or 1:exit 0"),
+            ("false && echo no; true", "0:exit 0"),
+            ("false", "0:exit 1"),
+            ("! true", "0:exit 1"),
+            ("for i in a b; do echo $i; sleep 1; done", "0:a 1:b 2:exit 0"),
+            ("i=0; while [ $i -lt 2 ]; do i=$((i+1)); echo $i; sleep 1; done; exit $i", "0:1 1:2 2:exit 2"),
+            (
+                "touch /tmp/x; test -e /tmp/x && echo there; rm /tmp/x; [ -e /tmp/x ] || echo gone",
+                "0:there 0:gone 0:exit 0",
+            ),
+            ("echo x > /tmp/f; test -f /tmp/f && echo made", "0:made 0:exit 0"),
+            ("(exit 3); echo $?", "0:3 0:exit 0"),
+            ("set -e; false; echo no", "0:exit 1"),
+            ("set -e; false || true; if false; then :; fi; echo yes", "0:yes 0:exit 0"),
+            ("migrate --all && echo ok", "1:ok 1:exit 0"),
+            ("exec sleep 3", "3:exit 0"),
+            ("sleep 5 & sleep 1; echo one; wait; echo all", "1:one 5:all 5:exit 0"),
+            ("echo \"a  b\" $(echo inner) ${NONE:-default}", "0:a  b inner default 0:exit 0"),
+            ("sleep 40 & wait; echo end", "40:end 40:exit 0"),
+            ("while true; do sleep 30; done", ""),
+            ("while true; do :; done", ""),
+            ("sleep infinity", ""),
+            ("printf '%s\\n' text", "0:text 0:exit 0"),
+            ("until test -e /tmp/never; do sleep 100; done", ""),
+            ("if test -z \"$X\"; then echo empty; else echo full; fi", "0:empty 0:exit 0"),
+        ] {
+            assert_eq!(story(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn signals_reach_those_who_listen() {
+        let at = Duration::from_secs;
+        let mut deaf = shell("sleep 40");
+        deaf.run_until(at(1));
+        deaf.signal("TERM");
+        assert!(deaf.run_until(at(30)).is_empty());
+
+        let mut polite = shell("trap 'echo bye; exit 0' TERM; while true; do sleep 1; done");
+        polite.run_until(at(5));
+        polite.signal("TERM");
+        let end = polite.run_until(at(10));
+        assert_eq!(end.last(), Some(&Effect { at: at(6), what: What::Exited(0) }));
+
+        let mut prompt = shell("trap 'exit 3' TERM; sleep 100 & wait");
+        prompt.run_until(at(5));
+        prompt.signal("TERM");
+        assert_eq!(prompt.run_until(at(5)), [Effect { at: at(5), what: What::Exited(3) }]);
+
+        let mut server = Process::new(&["/bin/server".to_owned()], BTreeMap::new());
+        server.signal("TERM");
+        assert_eq!(server.exit_code(), Some(0));
+    }
+
+    #[test]
+    fn probes_see_the_files_of_the_process() {
+        let mut process = shell("sleep 8; touch /tmp/ready; sleep 100");
+        let words = ["test", "-e", "/tmp/ready"].map(str::to_owned);
+        process.run_until(Duration::from_secs(7));
+        assert!(!process.probe(&words));
+        process.run_until(Duration::from_secs(8));
+        assert!(process.probe(&words));
+    }
+
+    #[test]
+    fn time_in_steps_is_the_same_as_time_at_once() {
+        let text = "for i in 1 2 3; do echo $i; sleep 1; done & sleep 2; echo mid; wait; exit 4";
+        let mut stepped = shell(text);
+        let effects: Vec<Effect> =
+            (0..600).flat_map(|step| stepped.run_until(Duration::from_millis(step * 100))).collect();
+        assert_eq!(effects, shell(text).run_until(Duration::from_mins(1)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_hangs_or_panics(words in proptest::collection::vec(proptest::sample::select(
+            vec!["while", "true", "do", "done", "sleep", "1", ";", "&&", "||", "echo", "$x", "&", "wait", "trap", "exit", "if", "then",
+                 "fi", "(", ")", "for", "in", "$(", "[", "]", "-e", "/f", "touch", "exec", "set", "-e", "x=$((x+1))"]), 0..25)) {
+            let mut process = shell(&words.join(" "));
+            process.run_until(Duration::from_hours(1));
+            process.signal("TERM");
+            process.run_until(Duration::from_hours(2));
+        }
+    }
+}

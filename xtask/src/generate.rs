@@ -1,0 +1,38 @@
+//! Files that are generated from the code, each by one function.
+
+mod cli;
+mod kinds;
+
+use anyhow::{Context as _, Result, bail};
+use std::fs;
+use std::path::Path;
+
+/// What is generated, and from what.
+const FILES: &[(&str, fn() -> String)] =
+    &[("docs/reference/cli.md", cli::page), ("docs/reference/kinds.md", kinds::page)];
+
+/// Writes every generated file, or says which are out of date.
+pub(crate) fn run(check: bool) -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the repository")?;
+    let mut stale = Vec::new();
+    for (name, page) in FILES {
+        let path = root.join(name);
+        let text = page();
+        if fs::read_to_string(&path).is_ok_and(|known| known == text) {
+            continue;
+        }
+        if check {
+            stale.push(*name);
+            continue;
+        }
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+        }
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("wrote {name}");
+    }
+    if !stale.is_empty() {
+        bail!("out of date: {}; run `cargo xtask generate`", stale.join(", "));
+    }
+    Ok(())
+}
