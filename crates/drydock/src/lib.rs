@@ -4,6 +4,7 @@ mod clock;
 mod field;
 mod kinds;
 mod object;
+mod patch;
 mod quantity;
 mod schema;
 mod status;
