@@ -3,6 +3,7 @@
 mod go;
 pub(crate) mod json;
 pub(crate) mod merge;
+pub(crate) mod strategic;
 #[cfg(test)]
 mod testing;
 
