@@ -1,11 +1,13 @@
 //! How one object becomes another. Everything here is a pure function of values and a schema.
 
+pub(crate) mod fields;
 mod go;
 pub(crate) mod json;
 pub(crate) mod merge;
 pub(crate) mod strategic;
 #[cfg(test)]
 mod testing;
+mod typed;
 
 use crate::field::{FieldError, Path};
 use crate::status::Status;
