@@ -1,8 +1,19 @@
-//! How one object becomes another. Everything here is a pure function of values and a schema.
+//! How one object becomes another: JSON patches, merge patches, strategic merge patches and server-side apply,
+//! with the books that are kept on who manages which field.
+//!
+//! Everything here is a pure function of values and a schema. The order of a write is
+//!
+//! 1. change the object: [`json::apply`], [`merge::apply`], [`strategic::apply`] or [`apply::apply`];
+//! 2. read the outcome by its schema again (it may hold nulls and unknown fields) and fill in defaults;
+//! 3. unless it was an apply, [`managers::track_update`];
+//! 4. admission, what the kind generates and carries over, validation;
+//! 5. [`managers::keep_times`], after which an object that equals the stored one is no write.
 
+pub(crate) mod apply;
 pub(crate) mod fields;
 mod go;
 pub(crate) mod json;
+pub(crate) mod managers;
 pub(crate) mod merge;
 pub(crate) mod strategic;
 #[cfg(test)]
