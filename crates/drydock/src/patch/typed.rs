@@ -27,6 +27,8 @@ pub(super) enum Type<'a> {
         view: View<'a>,
         /// Unknown fields are taken because a struct above is open.
         open: bool,
+        /// Taken apart although the type is atomic.
+        granular: bool,
     },
     /// Nothing: objects are granular, all else is a whole.
     Free,
@@ -58,25 +60,27 @@ const KEYLESS: &str = "io.k8s.api.core.v1.ObjectReference";
 
 impl<'a> Type<'a> {
     pub(super) fn of(view: View<'a>) -> Self {
-        Self::Known { view, open: false }
+        Self::Known { view, open: false, granular: false }
+    }
+
+    /// What lies below this.
+    fn below(self, view: View<'a>) -> Self {
+        Self::Known { view, open: self.is_open(), granular: false }
     }
 
     /// How a value of this type is taken apart. Null is whatever the type has, a map first.
     pub(super) fn layout(self, value: &Value) -> Layout<'a> {
         let atomic = match self {
-            Self::Known { view, .. } => match view.shape() {
+            Self::Known { view, granular, .. } => match view.shape() {
                 Shape::Text | Shape::Bytes => return Layout::Scalar(Scalar::Text),
                 Shape::Flag => return Layout::Scalar(Scalar::Flag),
                 Shape::Integer(_) | Shape::Number => return Layout::Scalar(Scalar::Number),
                 Shape::Time | Shape::MicroTime | Shape::Quantity => return Layout::Scalar(Scalar::Any),
                 Shape::List { items, keys } => {
-                    return Layout::List {
-                        items: Self::Known { view: view.go_to(*items), open: self.is_open() },
-                        keys,
-                    };
+                    return Layout::List { items: self.below(view.go_to(*items)), keys };
                 }
                 Shape::Map { atomic, .. } | Shape::Struct(Struct { atomic, .. }) => {
-                    return Layout::Map { atomic: *atomic };
+                    return Layout::Map { atomic: *atomic && !granular };
                 }
                 Shape::Any | Shape::IntOrString => false,
             },
@@ -93,7 +97,7 @@ impl<'a> Type<'a> {
     /// Whether structs below take unknown fields.
     fn is_open(self) -> bool {
         match self {
-            Self::Known { view, open } => match view.shape() {
+            Self::Known { view, open, .. } => match view.shape() {
                 Shape::Struct(Struct { definition: Some(_), .. }) => false,
                 Shape::Struct(Struct { open: own, .. }) => open || *own,
                 _ => open,
@@ -112,7 +116,7 @@ impl<'a> Type<'a> {
         let Self::Known { view, .. } = self else { return Some(self) };
         match view.shape() {
             Shape::Any | Shape::IntOrString => Some(Self::Free),
-            Shape::Map { .. } => view.entry(name).map(|view| Self::Known { view, open: self.is_open() }),
+            Shape::Map { .. } => view.entry(name).map(|view| self.below(view)),
             Shape::Struct(Struct { definition, fields, embedded, .. }) => match view.entry(name) {
                 Some(view) => Some(self.field(definition.as_deref(), name, view)),
                 None if self.is_open() || fields.is_empty() => Some(Self::Free),
@@ -129,9 +133,9 @@ impl<'a> Type<'a> {
         if is_one_of(&WHOLE) {
             Self::Whole
         } else if is_one_of(&GRANULAR) {
-            Self::Free
+            Self::Known { view, open: false, granular: true }
         } else {
-            Self::Known { view, open: self.is_open() }
+            self.below(view)
         }
     }
 
@@ -140,7 +144,7 @@ impl<'a> Type<'a> {
         match (element, self) {
             (PathElement::Field(name), _) => self.entry(name).unwrap_or(Self::Free),
             (_, Self::Known { view, .. }) => match view.items() {
-                Some(view) => Self::Known { view, open: self.is_open() },
+                Some(view) => self.below(view),
                 None => Self::Free,
             },
             _ => Self::Free,

@@ -115,6 +115,12 @@ fn some_fields_are_not_what_their_types_say() {
         set("io.k8s.api.core.v1.PersistentVolume", json!({"spec": {"claimRef": {"name": "a"}}})),
         r#"{"f:spec":{"f:claimRef":{"f:name":{}}}}"#
     );
+    let volume = Schema::built_in("io.k8s.api.core.v1.PersistentVolume");
+    let unknown = json!({"spec": {"claimRef": {"nme": "a"}}});
+    assert_eq!(
+        validate(Type::of(volume.root()), &unknown, Duplicates::Refused),
+        Err(".spec.claimRef.nme: field not declared in schema".to_owned())
+    );
     assert_eq!(set("io.k8s.api.core.v1.Event", json!({"involvedObject": {"name": "a"}})), r#"{"f:involvedObject":{}}"#);
     assert_eq!(
         set("io.k8s.api.core.v1.Service", json!({"spec": {"ports": [{"targetPort": "web"}]}})),
