@@ -1,6 +1,6 @@
 //! The kinds that a cluster serves: those built in, and those that CustomResourceDefinitions add.
 
-mod behaviour;
+pub(crate) mod behaviour;
 mod convert;
 pub(crate) mod custom;
 pub(crate) mod rules;

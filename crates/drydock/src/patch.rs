@@ -1,47 +1,67 @@
-pub(crate) mod json {
-    use crate::status::Status;
-    use serde_json::Value;
-    pub(crate) fn apply(_: &mut Value, _: &Value) -> Result<(), Status> {
-        Ok(())
-    }
+//! How one object becomes another: JSON patches, merge patches, strategic merge patches and server-side apply,
+//! with the books that are kept on who manages which field.
+//!
+//! Everything here is a pure function of values and a schema. The order of a write is
+//!
+//! 1. change the object: [`json::apply`], [`merge::apply`], [`strategic::apply`] or [`apply::apply`];
+//! 2. read the outcome by its schema again (it may hold nulls and unknown fields) and fill in defaults;
+//! 3. unless it was an apply, [`managers::track_update`];
+//! 4. admission, what the kind generates and carries over, validation;
+//! 5. [`managers::keep_times`], after which an object that equals the stored one is no write.
+
+pub(crate) mod apply;
+pub(crate) mod fields;
+mod go;
+pub(crate) mod json;
+pub(crate) mod managers;
+pub(crate) mod merge;
+pub(crate) mod strategic;
+#[cfg(test)]
+mod testing;
+mod typed;
+
+use crate::field::{FieldError, Path};
+use crate::status::Status;
+use serde_json::{Value, json};
+
+/// A patched document does not read as an object of its kind: `why`, in the words of the decoder.
+pub(crate) fn unreadable(patched: &Value, why: &str) -> Status {
+    refused(&patched.to_string(), why)
 }
-pub(crate) mod merge {
-    use serde_json::Value;
-    pub(crate) fn apply(d: &mut Value, p: &Value) {
-        if let (Value::Object(d), Value::Object(p)) = (&mut *d, p) {
-            for (k, v) in p {
-                if v.is_null() {
-                    d.remove(k);
-                } else {
-                    apply(d.entry(k.clone()).or_insert(Value::Null), v);
-                }
-            }
-        } else {
-            *d = p.clone();
-        }
-    }
+
+/// As [`unreadable`] for a strategic merge patch, which the server quotes in place of its outcome.
+pub(crate) fn unreadable_strategic(patch: &Value, why: &str) -> Status {
+    refused(&go::plain(patch), why)
 }
-pub(crate) mod strategic {
-    use crate::status::Status;
-    use serde_json::Value;
-    pub(crate) fn apply(_: crate::schema::View<'_>, d: &mut Value, p: &Value) -> Result<(), Status> {
-        super::merge::apply(d, p);
-        Ok(())
-    }
+
+fn refused(quoted: &str, why: &str) -> Status {
+    let error = FieldError::invalid(&Path::new("patch"), quoted, why);
+    let cause = json!({"reason": error.reason.cause(), "message": error.body(), "field": error.field});
+    Status::unprocessable(format!(" \"\" is invalid: {error}")).with_causes(vec![cause])
 }
-pub(crate) mod managers {
-    use crate::object::Object;
-    pub(crate) struct Manager {
-        pub(crate) name: String,
-        pub(crate) api_version: String,
-        pub(crate) subresource: String,
-    }
-    pub(crate) fn track_update(
-        _: crate::schema::View<'_>,
-        _: Option<&Object>,
-        _: &mut Object,
-        _: &Manager,
-        _: jiff::Timestamp,
-    ) {
+
+/// What the server says of a patch that does not apply; why, it keeps to itself.
+const REJECTED: &str = "the server rejected our request due to an error in our request";
+
+/// An error that the server did not foresee.
+fn unforeseen(message: impl Into<String>) -> Status {
+    Status::new(500, "", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unreadable_outcomes_are_quoted() {
+        let status =
+            unreadable_strategic(&json!({"spec": {"nope": 1}}), "strict decoding error: unknown field \"spec.nope\"");
+        assert_eq!(
+            status.message,
+            r#" "" is invalid: patch: Invalid value: "map[spec:map[nope:1]]": strict decoding error: unknown field "spec.nope""#
+        );
+        assert_eq!((status.code, status.reason), (422, "Invalid"));
+        assert_eq!(status.to_value()["details"]["causes"][0]["field"], json!("patch"));
+        assert!(unreadable(&json!([]), "x").message.contains(r#"Invalid value: "[]": x"#));
     }
 }

@@ -4,16 +4,15 @@ use super::update::check_name;
 use super::write::{Source, Write};
 use crate::body::{self, media_type};
 use crate::cluster::{Cluster, Reply};
-use crate::field::{FieldError, Path, aggregate};
 use crate::kinds::Kind;
 use crate::object::Object;
-use crate::options::WriteOptions;
+use crate::options::{FieldValidation, WriteOptions};
 use crate::patch;
 use crate::request::Request;
-use crate::schema::decode;
+use crate::schema::{Schema, decode};
 use crate::status::Status;
 use crate::store::Key;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// The ways to patch.
@@ -48,24 +47,19 @@ impl Cluster {
         let patch_type = PatchType::of(&request.body.content_type, &kind)?;
         let options = WriteOptions::read(&request.query, "PatchOptions", patch_type == PatchType::Apply)?;
         let write = Write::new(request, &options);
-        let patch = parse(&request.body.bytes, patch_type)?;
+        let (patch, mut warnings) = read(&request.body.bytes, patch_type, options.field_validation)?;
         if patch_type == PatchType::Apply {
-            return self.apply(request, &options, write, patch);
+            return self.apply(request, &options, write, patch).map(|reply| reply.warn(warnings));
         }
         if write.subresource == Some("scale") {
-            return self.change_scale(request, &write, |scale| {
-                let mut value = scale.into_value();
-                change(patch_type, None, &mut value, &patch)?;
-                Object::from_value(value).map_err(|_| Status::bad_request("a Scale is an object"))
-            });
+            return self.patch_scale(request, &write, |schema, scale| change(patch_type, schema, scale, &patch));
         }
         let key = Key::new(request.target.storage_namespace(), request.target.object_name());
-        let mut warnings = Vec::new();
         let object = self.modify(&kind, &key, &write, Source::Patch, |_, old| {
             let mut value = Object::clone(old).into_value();
-            change(patch_type, Some(&kind), &mut value, &patch)?;
-            let (new, noted) = decode_patched(&kind, value, &options)?;
-            warnings = noted;
+            change(patch_type, kind.schema(), &mut value, &patch)?;
+            let (new, noted) = decode_patched(&kind, patch_type, value, &patch, &options)?;
+            warnings.extend(noted);
             check_name(new.name(), &key.name)?;
             Ok(new)
         })?;
@@ -73,42 +67,47 @@ impl Cluster {
     }
 }
 
-fn parse(bytes: &[u8], patch_type: PatchType) -> Result<Value, Status> {
-    match patch_type {
+/// Reads a patch as it stands: what it leaves out, nulls and empty values all mean something.
+fn read(bytes: &[u8], patch_type: PatchType, validation: FieldValidation) -> Result<(Value, Vec<String>), Status> {
+    let refuse = |error: String| Status::bad_request(format!("error decoding patch: {error}"));
+    let decoded = match patch_type {
         PatchType::Apply => {
-            body::yaml(bytes).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))
+            let refuse = |error: String| Status::bad_request(format!("error decoding YAML: {error}"));
+            decode::decode(None, body::yaml(bytes).map_err(refuse)?).map_err(refuse)?
         }
-        PatchType::Strategic => {
-            serde_json::from_slice(bytes).map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))
-        }
-        PatchType::Json | PatchType::Merge => {
-            serde_json::from_slice(bytes).map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))
-        }
+        _ => decode::decode_json(None, bytes).map_err(refuse)?,
+    };
+    let mut strict = decoded.strict;
+    if patch_type == PatchType::Json && validation != FieldValidation::Ignore {
+        strict.extend(patch::json::check(&decoded.value)?);
     }
+    let warnings = body::strictly(strict, validation).map_err(Status::bad_request)?;
+    Ok((decoded.value, warnings))
 }
 
-fn change(patch_type: PatchType, kind: Option<&Kind>, value: &mut Value, patch: &Value) -> Result<(), Status> {
+fn change(patch_type: PatchType, schema: &Schema, value: &mut Value, patch: &Value) -> Result<(), Status> {
     match patch_type {
-        PatchType::Json => patch::json::apply(value, patch)?,
-        PatchType::Strategic => match kind {
-            Some(kind) => patch::strategic::apply(kind.schema().root(), value, patch)?,
-            None => patch::merge::apply(value, patch),
-        },
+        PatchType::Json => patch::json::apply(value, patch),
+        PatchType::Strategic => patch::strategic::apply(schema.root(), value, patch),
         PatchType::Merge | PatchType::Apply => patch::merge::apply(value, patch),
     }
-    Ok(())
 }
 
 /// Reads a patched object as if it had been sent, with the server's words for what is wrong with it.
-fn decode_patched(kind: &Kind, value: Value, options: &WriteOptions) -> Result<(Object, Vec<String>), Status> {
-    let shown = value.to_string();
-    let refuse = |why: String| {
-        let error = FieldError::invalid(&Path::new("patch"), shown.clone(), why);
-        let cause = json!({"reason": error.reason.cause(), "message": error.body(), "field": error.field});
-        Status::new(422, "Invalid", format!(" \"\" is invalid: {}", aggregate(&[error]))).with_causes(vec![cause])
+fn decode_patched(
+    kind: &Kind,
+    patch_type: PatchType,
+    value: Value,
+    patch: &Value,
+    options: &WriteOptions,
+) -> Result<(Object, Vec<String>), Status> {
+    let patched = value.clone();
+    let refuse = |why: String| match patch_type {
+        PatchType::Strategic => patch::unreadable_strategic(patch, &why),
+        _ => patch::unreadable(&patched, &why),
     };
-    let decoded = decode::decode(Some(kind.schema()), value).map_err(&refuse)?;
-    let warnings = body::strictly(decoded.strict, options.field_validation).map_err(&refuse)?;
+    let decoded = decode::decode(Some(kind.schema()), value).map_err(refuse)?;
+    let warnings = body::strictly(decoded.strict, options.field_validation).map_err(refuse)?;
     let object = Object::from_value(decoded.value).map_err(|_| refuse("expected an object".to_owned()))?;
     Ok((object, warnings))
 }

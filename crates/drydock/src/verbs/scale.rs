@@ -3,8 +3,13 @@
 use super::write::{Source, Write};
 use crate::body;
 use crate::cluster::{Cluster, Reply};
+use crate::field::{FieldError, Path};
 use crate::kinds::Kind;
+use crate::kinds::behaviour::ScalePaths;
 use crate::object::Object;
+use crate::patch::fields::Tracked;
+use crate::patch::managers::{self, Manager, scale::Scaling};
+use crate::patch::{self};
 use crate::request::Request;
 use crate::schema::Schema;
 use crate::selector::LabelSelector;
@@ -14,79 +19,129 @@ use serde_json::{Map, Value, json};
 use std::sync::{Arc, LazyLock};
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(|| Schema::built_in("io.k8s.api.autoscaling.v1.Scale"));
+const SCALE_VERSION: &str = "autoscaling/v1";
 
 impl Cluster {
     pub(crate) fn get_scale(&self, kind: &Kind, object: &Object) -> Result<Reply, Status> {
-        Ok(Reply::other(200, scale_of(kind, object).into_value()))
+        let paths = kind.scale_paths().ok_or_else(Status::unknown_resource)?;
+        Ok(Reply::other(200, scale_of(kind, &paths, object).into_value()))
     }
 
     pub(crate) fn update_scale(&mut self, request: &Request, write: &Write<'_>) -> Result<Reply, Status> {
-        let scale = body::read_other(&request.body, &SCHEMA, "Scale", "v1")?;
-        super::update::check_name(scale.name(), request.target.object_name())?;
-        self.change_scale(request, write, |_| Ok(scale))
+        let sent = body::read_other(&request.body, &SCHEMA, "Scale", "v1")?;
+        super::update::check_name(sent.name(), request.target.object_name())?;
+        self.change_scale(request, write, |books, old| {
+            let mut new = sent;
+            managers::track_update(books, Some(old), &mut new);
+            Ok(new)
+        })
     }
 
-    /// Changes the replicas of an object by changing its `Scale`.
-    pub(crate) fn change_scale(
+    pub(crate) fn patch_scale(
         &mut self,
         request: &Request,
         write: &Write<'_>,
-        change: impl FnOnce(Object) -> Result<Object, Status>,
+        change: impl FnOnce(&Schema, &mut Value) -> Result<(), Status>,
+    ) -> Result<Reply, Status> {
+        self.change_scale(request, write, |books, old| {
+            let mut value = old.clone().into_value();
+            change(&SCHEMA, &mut value)?;
+            let mut new = Object::from_value(value).map_err(|_| Status::bad_request("a Scale is an object"))?;
+            managers::track_update(books, Some(old), &mut new);
+            Ok(new)
+        })
+    }
+
+    pub(crate) fn apply_scale(
+        &mut self,
+        request: &Request,
+        write: &Write<'_>,
+        applied: &Object,
+        force: bool,
+    ) -> Result<Reply, Status> {
+        self.change_scale(request, write, |books, old| patch::apply::apply(books, "Scale", Some(old), applied, force))
+    }
+
+    /// Changes the replicas of an object by changing its `Scale`.
+    fn change_scale(
+        &mut self,
+        request: &Request,
+        write: &Write<'_>,
+        change: impl FnOnce(&managers::Write<'_>, &Object) -> Result<Object, Status>,
     ) -> Result<Reply, Status> {
         let target = &request.target;
         let kind = Arc::clone(&target.kind);
         let key = Key::new(target.storage_namespace(), target.object_name());
-        let replicas = kind.scale_paths().ok_or_else(Status::unknown_resource)?.spec;
-        let write = Write { subresource: Some("scale"), ..write.clone() };
-        let object = self.modify(&kind, &key, &write, Source::Update, |_, old| {
-            let scale = change(scale_of(&kind, old))?;
-            let mut new = Object::clone(old);
+        let paths = kind.scale_paths().ok_or_else(Status::unknown_resource)?;
+        let write = Write { tracked: false, ..write.clone() };
+        let object = self.modify(&kind, &key, &write, Source::Patch, |cluster, old| {
+            let replicas: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
+            let api_version = kind.api_version();
+            let scaling = Scaling { api_version: &api_version, replicas: &replicas };
+            let mut scale = scale_of(&kind, &paths, old);
+            managers::scale::to_scale(scaling, old, &mut scale);
+            let manager = Manager {
+                name: write.manager.clone(),
+                api_version: SCALE_VERSION.to_owned(),
+                subresource: "scale".to_owned(),
+            };
+            let books = managers::Write {
+                schema: SCHEMA.root(),
+                manager: &manager,
+                now: cluster.now,
+                tracked: &Tracked::All,
+                versions: None,
+            };
+            let scale = change(&books, &scale)?;
             let wanted = scale.integer(&["spec", "replicas"]).unwrap_or_default();
             if wanted < 0 {
-                let path = crate::field::Path::new("spec").child("replicas");
-                let error = crate::field::FieldError::invalid(&path, wanted, "must be greater than or equal to 0");
+                let path = Path::new("spec").child("replicas");
+                let error = FieldError::invalid(&path, wanted, "must be greater than or equal to 0");
                 return Err(Status::invalid(&kind, old.name(), &[error]));
             }
-            let path: Vec<&str> = replicas.iter().map(String::as_str).collect();
-            new.set(&path, wanted);
+            let mut new = Object::clone(old);
+            new.set(&replicas, wanted);
             new.set(&["metadata", "resourceVersion"], scale.resource_version());
+            managers::scale::to_parent(scaling, &scale, &mut new);
             Ok(new)
         })?;
         self.get_scale(&kind, &object)
     }
 }
 
-fn scale_of(kind: &Kind, object: &Object) -> Object {
-    let paths = kind.scale_paths().unwrap_or_default();
-    let number = |path: &[String]| {
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        object.integer(&path)
-    };
+fn at<'a>(object: &'a Object, path: &[String]) -> Option<&'a Value> {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    object.at(&path)
+}
+
+fn scale_of(kind: &Kind, paths: &ScalePaths, object: &Object) -> Object {
     let mut metadata = Map::new();
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         if let Some(value) = object.at(&["metadata", field]) {
             metadata.insert(field.to_owned(), value.clone());
         }
     }
+    let number = |path: &[String]| at(object, path).and_then(Value::as_i64).unwrap_or_default();
     let mut spec = Map::new();
-    if let Some(replicas) = number(&paths.spec).filter(|replicas| *replicas != 0) {
-        spec.insert("replicas".to_owned(), replicas.into());
+    if number(&paths.spec) != 0 {
+        spec.insert("replicas".to_owned(), number(&paths.spec).into());
     }
     let mut status = Map::new();
-    status.insert("replicas".to_owned(), number(&paths.status).unwrap_or_default().into());
-    let selector: Vec<&str> = paths.selector.iter().map(String::as_str).collect();
-    let selector = match object.at(&selector) {
+    status.insert("replicas".to_owned(), number(&paths.status).into());
+    let selector = match at(object, &paths.selector) {
         Some(Value::String(text)) => text.clone(),
-        Some(object @ Value::Object(_)) if kind.kind == "ReplicationController" => {
-            LabelSelector::from_object(&json!({"matchLabels": object})).unwrap_or_default().to_string()
-        }
-        Some(object) => LabelSelector::from_object(object).unwrap_or_default().to_string(),
+        Some(labels) if kind.kind == "ReplicationController" => shown(&json!({"matchLabels": labels})),
+        Some(selector) => shown(selector),
         None => String::new(),
     };
     if !selector.is_empty() {
         status.insert("selector".to_owned(), selector.into());
     }
     let scale =
-        json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status});
+        json!({"kind": "Scale", "apiVersion": SCALE_VERSION, "metadata": metadata, "spec": spec, "status": status});
     Object::from_value(scale).unwrap_or_default()
+}
+
+fn shown(selector: &Value) -> String {
+    LabelSelector::from_object(selector).unwrap_or_default().to_string()
 }

@@ -2,12 +2,14 @@
 
 use crate::cluster::Cluster;
 use crate::field::FieldError;
-use crate::kinds::Kind;
 use crate::kinds::rules::Generation;
+use crate::kinds::{Kind, Kinds};
 use crate::object::Object;
 use crate::options::WriteOptions;
-use crate::patch::managers::{self, Manager};
+use crate::patch::fields::{FieldSet, Tracked};
+use crate::patch::managers::{self, Manager, Versions};
 use crate::request::Request;
+use crate::schema::View;
 use crate::status::Status;
 use crate::store::Key;
 use crate::validate;
@@ -34,16 +36,10 @@ pub(crate) enum Source {
 impl<'a> Write<'a> {
     pub(crate) fn new(request: &'a Request, options: &WriteOptions) -> Self {
         let manager = match options.field_manager.as_str() {
-            "" => request.user_agent.split('/').next().unwrap_or_default(),
-            manager => manager,
+            "" => managers::name_from_user_agent(&request.user_agent),
+            manager => manager.to_owned(),
         };
-        let manager = if manager.is_empty() { "unknown" } else { manager };
-        Self {
-            manager: manager.chars().take(128).collect(),
-            subresource: request.target.subresource.as_deref(),
-            dry_run: options.dry_run,
-            tracked: true,
-        }
+        Self { manager, subresource: request.target.subresource.as_deref(), dry_run: options.dry_run, tracked: true }
     }
 
     /// A write of the cluster's own.
@@ -73,6 +69,9 @@ impl Cluster {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
         kind.default(&mut object);
+        if write.tracked {
+            self.track(kind, None, &mut object, write);
+        }
         self.fill_metadata(&mut object);
         self.admit(kind, &mut object, None)?;
         let rules = kind.rules();
@@ -82,9 +81,6 @@ impl Cluster {
         }
         if rules.generation != Generation::Never {
             object.set(&["metadata", "generation"], 1);
-        }
-        if write.tracked {
-            self.track(kind, None, &mut object, write);
         }
         let mut errors = validate::metadata(&object, rules.name, kind.namespaced);
         errors.extend((rules.check)(&object));
@@ -116,6 +112,9 @@ impl Cluster {
         place(&mut new, kind, &key.namespace)?;
         self.check_preconditions(kind, &new, &old, source)?;
         kind.default(&mut new);
+        if write.tracked {
+            self.track(kind, Some(&old), &mut new, write);
+        }
         carry_over(&mut new, &old);
         restrict(kind, write.subresource, &mut new, &old);
         let rules = kind.rules();
@@ -126,14 +125,12 @@ impl Cluster {
             new.set(&["metadata", "generation"], old.generation() + 1);
         }
         self.admit(kind, &mut new, Some(&old))?;
-        if write.tracked {
-            self.track(kind, Some(&old), &mut new, write);
-        }
         let errors = self.check_update(kind, write.subresource, &new, &old);
         if !errors.is_empty() {
             return Err(Status::invalid(kind, new.name(), &errors));
         }
         new.set(&["metadata", "resourceVersion"], old.resource_version());
+        managers::keep_times(&old, &mut new);
         let goes = is_ready_to_go(kind, &new);
         if new == *old && !goes {
             return Ok(old);
@@ -207,13 +204,65 @@ impl Cluster {
     }
 
     /// Notes who manages which fields after a write.
-    fn track(&self, kind: &Arc<Kind>, old: Option<&Object>, new: &mut Object, write: &Write<'_>) {
+    fn track(&self, kind: &Kind, old: Option<&Object>, new: &mut Object, write: &Write<'_>) {
+        self.with_books(kind, write, |books| managers::track_update(books, old, new));
+    }
+
+    /// What the books on managed fields need to know of a write.
+    pub(super) fn with_books<T>(
+        &self,
+        kind: &Kind,
+        write: &Write<'_>,
+        keep: impl FnOnce(&managers::Write<'_>) -> T,
+    ) -> T {
         let manager = Manager {
             name: write.manager.clone(),
             api_version: kind.api_version(),
             subresource: write.subresource.unwrap_or_default().to_owned(),
         };
-        managers::track_update(kind.schema().root(), old, new, &manager, self.now);
+        let tracked = tracked(kind, write.subresource);
+        let versions = ServedVersions { kinds: &self.kinds, kind };
+        keep(&managers::Write {
+            schema: kind.schema().root(),
+            manager: &manager,
+            now: self.now,
+            tracked: &tracked,
+            versions: Some(&versions),
+        })
+    }
+}
+
+/// Which fields a write can be the manager of.
+fn tracked(kind: &Kind, subresource: Option<&str>) -> Tracked {
+    match subresource {
+        None if kind.has("status") => Tracked::Except(FieldSet::of(&[&["status"]])),
+        Some("status") if kind.is_pod() => Tracked::Except(FieldSet::of(&[
+            &["spec"],
+            &["metadata", "deletionTimestamp"],
+            &["metadata", "ownerReferences"],
+        ])),
+        Some("status") => Tracked::Except(FieldSet::of(&[&["spec"]])),
+        Some("ephemeralcontainers") => Tracked::Only(&[&["spec", "ephemeralContainers"]]),
+        Some("resize") => {
+            Tracked::Only(&[&["spec", "containers", "*", "resources"], &["spec", "containers", "*", "resizePolicy"]])
+        }
+        _ => Tracked::All,
+    }
+}
+
+/// The versions in which a kind is served.
+struct ServedVersions<'a> {
+    kinds: &'a Kinds,
+    kind: &'a Kind,
+}
+
+impl Versions for ServedVersions<'_> {
+    fn convert(&self, object: &Value, api_version: &str) -> Option<(View<'_>, Value)> {
+        let other =
+            self.kinds.by_kind(api_version, &self.kind.kind).filter(|other| other.storage == self.kind.storage)?;
+        let object = Object::from_value(object.clone()).ok()?;
+        let stored = Arc::new(self.kind.stored(object));
+        Some((other.schema().root(), Object::clone(&other.served(&stored)).into_value()))
     }
 }
 
