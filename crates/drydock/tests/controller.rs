@@ -80,6 +80,8 @@ async fn play(client: Client) -> serde_json::Value {
             ..ConfigMap::default()
         };
         create(&maps, &map).await;
+        // What is due at the same moment comes in any order: kube keeps it in a hash set. So nothing is.
+        tokio::time::sleep(Duration::from_secs(7)).await;
     }
     tokio::time::sleep(Duration::from_mins(20)).await;
     assert_eq!(list(&jobs).await.len(), 2);
