@@ -85,7 +85,7 @@ impl Cluster {
     }
 
     fn services(&self) -> impl Iterator<Item = &Object> {
-        self.store.list(&crate::kinds::Storage { group: "".into(), plural: "services".into() }, None).map(AsRef::as_ref)
+        self.store.list(&crate::kinds::Storage::core("services"), None).map(AsRef::as_ref)
     }
 
     fn free_address(&self) -> String {

@@ -33,6 +33,13 @@ impl Clock {
         self.epoch.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 
+    /// The first moment of tokio's clock at which this clock shows `time` or later.
+    pub(crate) fn instant_of(&self, time: Timestamp) -> Instant {
+        let passed = Duration::try_from(time.duration_since(self.epoch)).unwrap_or_default();
+        let real = passed / self.speed + Duration::from_nanos(1);
+        self.start.checked_add(real).unwrap_or_else(|| self.after(Duration::MAX))
+    }
+
     /// The moment of tokio's clock at which this clock has gone on by `duration`.
     pub(crate) fn after(&self, duration: Duration) -> Instant {
         let real = duration / self.speed;

@@ -85,7 +85,7 @@ impl Cluster {
             random: fastrand::Rng::with_seed(seed),
             tokens: BTreeMap::new(),
             rbac,
-            lives: Lives::default(),
+            lives: Lives::of_the_api(),
         };
         crate::bootstrap::fill(&mut cluster);
         cluster.settle();
@@ -116,6 +116,11 @@ impl Cluster {
         let mut lives = std::mem::take(&mut self.lives);
         lives.settle(self);
         self.lives = lives;
+    }
+
+    /// When something happens by itself, if nobody asks for anything until then.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.lives.next_due()
     }
 
     fn authorise(&self, request: &Request) -> Result<(), Status> {
@@ -152,7 +157,7 @@ impl Cluster {
 
     /// A stored object of a built-in kind, by the kind's plural.
     pub(crate) fn find(&self, group: &str, plural: &str, namespace: &str, name: &str) -> Option<&Arc<Object>> {
-        self.store.get(&Storage { group: group.into(), plural: plural.into() }, &Key::new(namespace, name))
+        self.store.get(&Storage::new(group, plural), &Key::new(namespace, name))
     }
 
     /// A random uid.

@@ -51,6 +51,22 @@ pub(crate) struct Storage {
     pub(crate) plural: Arc<str>,
 }
 
+impl Storage {
+    pub(crate) fn new(group: &str, plural: &str) -> Self {
+        Self { group: group.into(), plural: plural.into() }
+    }
+
+    /// A storage of the core group.
+    pub(crate) fn core(plural: &str) -> Self {
+        Self::new("", plural)
+    }
+
+    /// Whether this is the storage of a built-in kind.
+    pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
+        &*self.group == group && &*self.plural == plural
+    }
+}
+
 /// Who defined a kind.
 pub(crate) enum Origin {
     BuiltIn { row: &'static Row, schema: OnceLock<Schema> },

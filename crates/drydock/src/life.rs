@@ -1,32 +1,68 @@
-//! What happens in a cluster by itself. Each controller sees what any client sees, and acts through the store.
+//! What happens in a cluster by itself. Each controller sees what any client sees, and acts as a client does.
 
+pub(crate) mod client;
 mod definitions;
 mod garbage;
 mod namespaces;
+pub(crate) mod queue;
 
 use crate::cluster::Cluster;
+use crate::kinds::Storage;
+use crate::store::Change;
+use jiff::Timestamp;
+
+/// Something that keeps a part of the cluster as it should be.
+pub(crate) trait Controller: Send {
+    /// Takes note of a write. What it means is found out when the controller works.
+    fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster);
+
+    /// Does what is due now. Says whether there was anything to do.
+    fn work(&mut self, cluster: &mut Cluster) -> bool;
+
+    /// When there will be something to do, if nothing is written until then.
+    fn next_due(&self) -> Option<Timestamp> {
+        None
+    }
+}
 
 /// All controllers of a cluster.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Lives {
-    definitions: definitions::Definitions,
-    garbage: garbage::Collector,
-    namespaces: namespaces::Cleaner,
+    controllers: Vec<Box<dyn Controller>>,
 }
 
 impl Lives {
+    /// The controllers that are part of the API: definitions, owners, namespaces.
+    pub(crate) fn of_the_api() -> Self {
+        Self {
+            controllers: vec![
+                Box::<definitions::Definitions>::default(),
+                Box::<garbage::Collector>::default(),
+                Box::<namespaces::Cleaner>::default(),
+            ],
+        }
+    }
+
     /// Lets every controller work until none has anything left to do now.
     pub(crate) fn settle(&mut self, cluster: &mut Cluster) {
         loop {
             for (storage, change) in cluster.store.take_changes() {
-                self.definitions.observe(&storage, &change, cluster);
-                self.garbage.observe(&storage, &change);
-                self.namespaces.observe(&storage, &change);
+                for controller in &mut self.controllers {
+                    controller.observe(&storage, &change, cluster);
+                }
             }
-            let worked = self.definitions.work(cluster) | self.garbage.work(cluster) | self.namespaces.work(cluster);
+            let mut worked = false;
+            for controller in &mut self.controllers {
+                worked |= controller.work(cluster);
+            }
             if !worked && !cluster.store.has_changes() {
                 return;
             }
         }
+    }
+
+    /// When something happens by itself, if nothing is written until then.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.controllers.iter().filter_map(|controller| controller.next_due()).min()
     }
 }

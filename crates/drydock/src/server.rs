@@ -1,6 +1,7 @@
 //! The server: a cluster, a clock, and HTTP requests as `tower` passes them.
 
 mod builder;
+mod driver;
 mod respond;
 mod stream;
 
@@ -15,8 +16,10 @@ use http_body_util::BodyExt;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use tokio::sync::Notify;
 
 /// The largest request body that is taken, as in a real server.
 pub(crate) const BODY_LIMIT: usize = 3 * 1024 * 1024;
@@ -49,6 +52,10 @@ struct Shared {
     requires_token: bool,
     /// Where clients reach the server, for discovery.
     address: Mutex<String>,
+    /// Whether the driver runs.
+    driven: AtomicBool,
+    /// Tells the driver that something may be due earlier than it thinks.
+    changed: Arc<Notify>,
 }
 
 impl Drydock {
@@ -114,6 +121,7 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let drydock = self.clone();
         Box::pin(async move {
+            drydock.start_driver();
             let (parts, body) = request.into_parts();
             let limited = http_body_util::Limited::new(body, BODY_LIMIT);
             let bytes = limited.collect().await.map(http_body_util::Collected::to_bytes);

@@ -3,7 +3,7 @@
 
 use crate::kinds::Storage;
 use crate::object::Object;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::task::Waker;
@@ -82,7 +82,12 @@ pub(crate) struct Store {
     window: usize,
     /// Writes that the controllers have not seen yet.
     unseen: Vec<(Storage, Change)>,
+    /// By the uid of an owner: what refers to it.
+    owned: BTreeMap<String, BTreeSet<Place>>,
 }
+
+/// Where an object is.
+pub(crate) type Place = (Storage, Key);
 
 /// Objects of one storage as they were at a revision.
 pub(crate) struct Snapshot<'a> {
@@ -94,7 +99,7 @@ pub(crate) struct Snapshot<'a> {
 impl Store {
     /// An empty store that remembers `window` writes of each kind.
     pub(crate) fn new(window: usize) -> Self {
-        Self { tables: BTreeMap::new(), revision: 0, window, unseen: Vec::new() }
+        Self { tables: BTreeMap::new(), revision: 0, window, unseen: Vec::new(), owned: BTreeMap::new() }
     }
 
     /// The revision of the last write.
@@ -134,7 +139,8 @@ impl Store {
             Some(before) => Change::Modified { before, after: Arc::clone(&object) },
         };
         self.unseen.push((storage.clone(), change.clone()));
-        table.remember(Event { revision, change }, window);
+        table.remember(Event { revision, change: change.clone() }, window);
+        self.note_owners(storage, &change);
         object
     }
 
@@ -148,8 +154,33 @@ impl Store {
         let last = Arc::new(last);
         let change = Change::Deleted { before, last: Arc::clone(&last) };
         self.unseen.push((storage.clone(), change.clone()));
-        table.remember(Event { revision: self.revision, change }, self.window);
+        table.remember(Event { revision: self.revision, change: change.clone() }, self.window);
+        self.note_owners(storage, &change);
         Some(last)
+    }
+
+    fn note_owners(&mut self, storage: &Storage, change: &Change) {
+        let (before, after) = match change {
+            Change::Added(after) => (None, Some(after)),
+            Change::Modified { before, after } => (Some(before), Some(after)),
+            Change::Deleted { before, .. } => (Some(before), None),
+        };
+        for (object, owner) in before.into_iter().flat_map(|object| object.owners().map(move |owner| (object, owner))) {
+            if let Some(owned) = self.owned.get_mut(owner.uid) {
+                owned.remove(&(storage.clone(), Key::of(object)));
+                if owned.is_empty() {
+                    self.owned.remove(owner.uid);
+                }
+            }
+        }
+        for (object, owner) in after.into_iter().flat_map(|object| object.owners().map(move |owner| (object, owner))) {
+            self.owned.entry(owner.uid.to_owned()).or_default().insert((storage.clone(), Key::of(object)));
+        }
+    }
+
+    /// What refers to an owner by its uid.
+    pub(crate) fn owned_by(&self, uid: &str) -> impl Iterator<Item = &Place> {
+        self.owned.get(uid).into_iter().flatten()
     }
 
     /// The writes since this was last asked.

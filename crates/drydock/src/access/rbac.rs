@@ -97,7 +97,7 @@ pub(crate) fn rules_of(store: &Store, user: &User, namespace: &str) -> Vec<Value
 }
 
 fn storage(plural: &str) -> Storage {
-    Storage { group: "rbac.authorization.k8s.io".into(), plural: plural.into() }
+    Storage::new("rbac.authorization.k8s.io", plural)
 }
 
 fn bindings<'a>(store: &'a Store, namespace: &'a str) -> impl Iterator<Item = &'a Object> {

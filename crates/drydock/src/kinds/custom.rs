@@ -64,7 +64,7 @@ pub(crate) fn kinds(definition: &Object) -> Vec<Kind> {
                 namespaced: definition.text(&["spec", "scope"]) == "Namespaced",
                 subresources,
                 verbs: Verbs::All,
-                storage: Storage { group: group.into(), plural: names("plural").into() },
+                storage: Storage::new(group, &names("plural")),
                 origin: Origin::Custom(custom),
             }
         })

@@ -1,5 +1,6 @@
 //! CustomResourceDefinitions: a definition that is accepted adds its kinds; one that goes takes its objects along.
 
+use super::Controller;
 use crate::cluster::Cluster;
 use crate::kinds::custom;
 use crate::kinds::{Kind, Storage};
@@ -22,9 +23,9 @@ pub(crate) struct Definitions {
     leaving: BTreeSet<String>,
 }
 
-impl Definitions {
-    pub(crate) fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
-        if &*storage.group != "apiextensions.k8s.io" || &*storage.plural != "customresourcedefinitions" {
+impl Controller for Definitions {
+    fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
+        if !storage.is("apiextensions.k8s.io", "customresourcedefinitions") {
             let name = format!("{}.{}", storage.plural, storage.group);
             if self.leaving.contains(&name) {
                 self.queue.insert(name);
@@ -42,7 +43,7 @@ impl Definitions {
         }
     }
 
-    pub(crate) fn work(&mut self, cluster: &mut Cluster) -> bool {
+    fn work(&mut self, cluster: &mut Cluster) -> bool {
         let worked = !self.queue.is_empty();
         while let Some(name) = self.queue.pop_first() {
             let Some(definition) =
@@ -150,7 +151,7 @@ fn set_condition(object: &mut Object, mut condition: Value, now: &str) {
 fn empty(cluster: &mut Cluster, definition: &Object) {
     let group = definition.text(&["spec", "group"]);
     let plural = definition.text(&["spec", "names", "plural"]);
-    let storage = Storage { group: group.into(), plural: plural.into() };
+    let storage = Storage::new(group, plural);
     if let Some(kind) = cluster.kinds.of_storage(&storage).cloned() {
         delete_all(cluster, &kind);
     }

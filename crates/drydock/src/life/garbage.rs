@@ -1,48 +1,65 @@
 //! The garbage collector: what has lost its owners goes too, and owners that wait for their dependants are let go
 //! when those are gone, or on their own.
 
+use super::Controller;
 use crate::cluster::Cluster;
 use crate::kinds::{Kind, Storage};
 use crate::object::{Object, Owner};
-use crate::store::{Change, Key};
+use crate::store::{Change, Key, Place};
 use crate::verbs::delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, set_finalizers};
 use crate::verbs::write::{Source, Write};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-type Place = (Storage, Key);
-
 /// What the collector knows, and what it has to look at.
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
-    /// By the uid of an owner: what it owns.
-    owned: BTreeMap<String, BTreeSet<Place>>,
     /// By uid: owners that wait for their dependants.
     waiting: BTreeMap<String, Place>,
     queue: BTreeSet<Place>,
 }
 
-impl Collector {
-    pub(crate) fn observe(&mut self, storage: &Storage, change: &Change) {
+impl Controller for Collector {
+    fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
         match change {
-            Change::Added(after) => self.enter(storage, after),
+            Change::Added(object) => self.enter(storage, object),
             Change::Modified { before, after } => {
-                self.leave(storage, before);
+                self.leave(before);
                 self.enter(storage, after);
             }
             Change::Deleted { last, .. } => {
-                self.leave(storage, last);
+                self.leave(last);
                 self.waiting.remove(last.uid());
-                self.queue.extend(self.owned.get(last.uid()).into_iter().flatten().cloned());
+                self.queue.extend(cluster.store.owned_by(last.uid()).cloned());
             }
         }
     }
 
+    fn work(&mut self, cluster: &mut Cluster) -> bool {
+        let mut worked = false;
+        while let Some((storage, key)) = self.queue.pop_first() {
+            worked = true;
+            let Some(kind) = cluster.kinds.of_storage(&storage).cloned() else { continue };
+            let Some(object) = cluster.store.get(&storage, &key).cloned() else { continue };
+            let has =
+                |wanted: &str| object.is_being_deleted() && object.finalizers().any(|finalizer| finalizer == wanted);
+            if has(ORPHAN) {
+                orphan_dependants(cluster, &kind, &object);
+            } else if has(FOREGROUND) {
+                await_dependants(cluster, &kind, &object);
+            } else if !object.is_being_deleted() && object.owners().next().is_some() {
+                check_owners(cluster, &kind, &object);
+            }
+        }
+        worked
+    }
+}
+
+impl Collector {
     fn enter(&mut self, storage: &Storage, object: &Object) {
         let place = (storage.clone(), Key::of(object));
         for owner in object.owners() {
-            self.owned.entry(owner.uid.to_owned()).or_default().insert(place.clone());
             self.queue.insert(place.clone());
             self.queue.extend(self.waiting.get(owner.uid).cloned());
         }
@@ -54,103 +71,75 @@ impl Collector {
         }
     }
 
-    fn leave(&mut self, storage: &Storage, object: &Object) {
-        let place = (storage.clone(), Key::of(object));
+    fn leave(&mut self, object: &Object) {
         for owner in object.owners() {
             self.queue.extend(self.waiting.get(owner.uid).cloned());
-            if let Some(owned) = self.owned.get_mut(owner.uid) {
-                owned.remove(&place);
-                if owned.is_empty() {
-                    self.owned.remove(owner.uid);
-                }
-            }
         }
     }
+}
 
-    /// Looks at everything that may have changed its fate. Says whether there was anything to look at.
-    pub(crate) fn work(&mut self, cluster: &mut Cluster) -> bool {
-        let mut worked = false;
-        while let Some((storage, key)) = self.queue.pop_first() {
-            worked = true;
-            let Some(kind) = cluster.kinds.of_storage(&storage).cloned() else { continue };
-            let Some(object) = cluster.store.get(&storage, &key).cloned() else { continue };
-            let has =
-                |wanted: &str| object.is_being_deleted() && object.finalizers().any(|finalizer| finalizer == wanted);
-            if has(ORPHAN) {
-                self.orphan_dependants(cluster, &kind, &object);
-            } else if has(FOREGROUND) {
-                self.await_dependants(cluster, &kind, &object);
-            } else if !object.is_being_deleted() && object.owners().next().is_some() {
-                self.check_owners(cluster, &kind, &object);
-            }
-        }
-        worked
-    }
+fn dependants(cluster: &Cluster, owner: &Object) -> Vec<(Arc<Kind>, Arc<Object>)> {
+    let places = cluster.store.owned_by(owner.uid());
+    places
+        .filter_map(|(storage, key)| {
+            Some((cluster.kinds.of_storage(storage)?.clone(), cluster.store.get(storage, key)?.clone()))
+        })
+        .collect()
+}
 
-    fn dependants(&self, cluster: &Cluster, owner: &Object) -> Vec<(Arc<Kind>, Arc<Object>)> {
-        let places = self.owned.get(owner.uid()).into_iter().flatten();
-        places
-            .filter_map(|(storage, key)| {
-                Some((cluster.kinds.of_storage(storage)?.clone(), cluster.store.get(storage, key)?.clone()))
-            })
-            .collect()
+fn orphan_dependants(cluster: &mut Cluster, kind: &Arc<Kind>, owner: &Object) {
+    for (dependant_kind, dependant) in dependants(cluster, owner) {
+        drop_owners(cluster, &dependant_kind, &dependant, |uid| uid == owner.uid());
     }
+    drop_finalizer(cluster, kind, owner, ORPHAN);
+}
 
-    fn orphan_dependants(&self, cluster: &mut Cluster, kind: &Arc<Kind>, owner: &Object) {
-        for (dependant_kind, dependant) in self.dependants(cluster, owner) {
-            drop_owners(cluster, &dependant_kind, &dependant, |uid| uid == owner.uid());
-        }
-        drop_finalizer(cluster, kind, owner, ORPHAN);
+fn await_dependants(cluster: &mut Cluster, kind: &Arc<Kind>, owner: &Object) {
+    let blocking: Vec<_> = dependants(cluster, owner)
+        .into_iter()
+        .filter(|(_, dependant)| {
+            dependant.owners().any(|reference| reference.uid == owner.uid() && reference.blocks_deletion)
+        })
+        .collect();
+    if blocking.is_empty() {
+        drop_finalizer(cluster, kind, owner, FOREGROUND);
     }
+    for (dependant_kind, dependant) in blocking {
+        if !dependant.is_being_deleted() {
+            check_owners(cluster, &dependant_kind, &dependant);
+        }
+    }
+}
 
-    fn await_dependants(&self, cluster: &mut Cluster, kind: &Arc<Kind>, owner: &Object) {
-        let blocking: Vec<_> = self
-            .dependants(cluster, owner)
-            .into_iter()
-            .filter(|(_, dependant)| {
-                dependant.owners().any(|reference| reference.uid == owner.uid() && reference.blocks_deletion)
-            })
-            .collect();
-        if blocking.is_empty() {
-            drop_finalizer(cluster, kind, owner, FOREGROUND);
-        }
-        for (dependant_kind, dependant) in blocking {
-            if !dependant.is_being_deleted() {
-                self.check_owners(cluster, &dependant_kind, &dependant);
-            }
+/// Deletes an object that no owner holds any more.
+fn check_owners(cluster: &mut Cluster, kind: &Arc<Kind>, object: &Object) {
+    let (mut solid, mut gone, mut waiting) = (false, Vec::new(), Vec::new());
+    for owner in object.owners() {
+        match state_of(cluster, object, &owner) {
+            OwnerState::Solid => solid = true,
+            OwnerState::Gone => gone.push(owner.uid.to_owned()),
+            OwnerState::Waiting => waiting.push(owner.uid.to_owned()),
         }
     }
-
-    /// Deletes an object that no owner holds any more.
-    fn check_owners(&self, cluster: &mut Cluster, kind: &Arc<Kind>, object: &Object) {
-        let (mut solid, mut gone, mut waiting) = (false, Vec::new(), Vec::new());
-        for owner in object.owners() {
-            match state_of(cluster, object, &owner) {
-                OwnerState::Solid => solid = true,
-                OwnerState::Gone => gone.push(owner.uid.to_owned()),
-                OwnerState::Waiting => waiting.push(owner.uid.to_owned()),
-            }
+    if solid {
+        if !gone.is_empty() || !waiting.is_empty() {
+            drop_owners(cluster, kind, object, |uid| gone.iter().chain(&waiting).any(|known| known == uid));
         }
-        if solid {
-            if !gone.is_empty() || !waiting.is_empty() {
-                drop_owners(cluster, kind, object, |uid| gone.iter().chain(&waiting).any(|known| known == uid));
-            }
-            return;
-        }
-        let has_dependants = self.owned.contains_key(object.uid());
-        let propagation = if !waiting.is_empty() && has_dependants {
-            Propagation::Foreground
-        } else {
-            object.finalizers().find_map(Propagation::of_finalizer).unwrap_or(Propagation::Background)
-        };
-        let options = DeleteOptions {
-            propagation: Some(propagation),
-            uid: Some(object.uid().to_owned()),
-            ..DeleteOptions::default()
-        };
-        // Whoever changed or deleted it meanwhile is noticed by the next look.
-        let _ = cluster.remove(kind, &Key::of(object), &options);
+        return;
     }
+    let has_dependants = cluster.store.owned_by(object.uid()).next().is_some();
+    let propagation = if !waiting.is_empty() && has_dependants {
+        Propagation::Foreground
+    } else {
+        object.finalizers().find_map(Propagation::of_finalizer).unwrap_or(Propagation::Background)
+    };
+    let options = DeleteOptions {
+        propagation: Some(propagation),
+        uid: Some(object.uid().to_owned()),
+        ..DeleteOptions::default()
+    };
+    // Whoever changed or deleted it meanwhile is noticed by the next look.
+    let _ = cluster.remove(kind, &Key::of(object), &options);
 }
 
 enum OwnerState {

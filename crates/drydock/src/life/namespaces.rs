@@ -1,5 +1,6 @@
 //! The namespace controller: a namespace that is being deleted takes everything in it along.
 
+use super::Controller;
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::Object;
@@ -16,21 +17,21 @@ pub(crate) struct Cleaner {
     touched: bool,
 }
 
-impl Cleaner {
-    pub(crate) fn observe(&mut self, storage: &Storage, change: &Change) {
+impl Controller for Cleaner {
+    fn observe(&mut self, storage: &Storage, change: &Change, _: &mut Cluster) {
         let object = match change {
             Change::Added(object) | Change::Modified { after: object, .. } | Change::Deleted { last: object, .. } => {
                 object
             }
         };
-        if is_namespaces(storage) && object.is_being_deleted() {
+        if storage.is("", "namespaces") && object.is_being_deleted() {
             self.terminating.insert(object.name().to_owned());
             self.touched = true;
         }
         self.touched |= self.terminating.contains(object.namespace());
     }
 
-    pub(crate) fn work(&mut self, cluster: &mut Cluster) -> bool {
+    fn work(&mut self, cluster: &mut Cluster) -> bool {
         if !std::mem::take(&mut self.touched) {
             return false;
         }
@@ -41,10 +42,6 @@ impl Cleaner {
         }
         true
     }
-}
-
-fn is_namespaces(storage: &Storage) -> bool {
-    storage.group.is_empty() && &*storage.plural == "namespaces"
 }
 
 /// Deletes what is in a namespace; lets the namespace go when it is empty. Says whether it is done with it.

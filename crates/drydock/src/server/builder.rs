@@ -5,7 +5,9 @@ use crate::access::User;
 use crate::clock::Clock;
 use crate::cluster::Cluster;
 use jiff::Timestamp;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use tokio::sync::Notify;
 
 /// Settings of a [`Drydock`].
 #[derive(Clone, Debug)]
@@ -66,6 +68,15 @@ impl Builder {
         let requires_token = !self.tokens.is_empty();
         cluster.tokens.extend(self.tokens);
         let address = Mutex::new("drydock".to_owned());
-        Drydock { shared: Arc::new(Shared { cluster: Mutex::new(cluster), clock, requires_token, address }) }
+        Drydock {
+            shared: Arc::new(Shared {
+                cluster: Mutex::new(cluster),
+                clock,
+                requires_token,
+                address,
+                driven: AtomicBool::new(false),
+                changed: Arc::new(Notify::new()),
+            }),
+        }
     }
 }

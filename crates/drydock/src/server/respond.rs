@@ -58,7 +58,12 @@ impl Drydock {
                     user_agent: text(&parts.headers, &header::USER_AGENT).to_owned(),
                     user,
                 };
-                let Reply { answer, warnings: noted } = cluster.execute(&request)?;
+                let due = cluster.next_due();
+                let reply = cluster.execute(&request);
+                if cluster.next_due() != due {
+                    self.shared.changed.notify_one();
+                }
+                let Reply { answer, warnings: noted } = reply?;
                 *warnings = noted;
                 let now = cluster.now;
                 Ok(match answer {
