@@ -2,17 +2,60 @@
 
 use crate::cluster::Cluster;
 use crate::object::Object;
-use crate::verbs::write::Write;
+use crate::store::Key;
+use crate::verbs::write::{Source, Write};
 use serde_json::{Value, json};
 
 /// Fills an empty cluster. Objects that could not be made would be a mistake in this file; its test would show it.
-pub(crate) fn fill(cluster: &mut Cluster) {
-    for object in namespaces().chain(access()).chain([api_service()]) {
+pub(crate) fn fill(cluster: &mut Cluster, lives: bool) {
+    let machines = if lives { vec![node(cluster.now), storage_class()] } else { Vec::new() };
+    for object in namespaces().chain(access()).chain([api_service()]).chain(machines) {
+        let status = object.get("status").cloned();
         let Ok(object) = Object::from_value(object) else { continue };
         let Some(kind) = cluster.kinds.by_kind(object.api_version(), object.kind()).cloned() else { continue };
         let namespace = object.namespace().to_owned();
+        let key = Key::of(&object);
         let _ = cluster.insert(&kind, &namespace, object, &Write::internal("kube-apiserver"));
+        if let Some(status) = status {
+            let write = Write::internal("kubelet").through("status");
+            let _ = cluster.modify(&kind, &key, &write, Source::Patch, |_, old| {
+                let mut new = Object::clone(old);
+                new.set(&["status"], status);
+                Ok(new)
+            });
+        }
     }
+}
+
+/// The node that runs everything.
+fn node(now: jiff::Timestamp) -> Value {
+    let now = crate::clock::time(now);
+    let room = json!({"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "10000"});
+    let condition = |kind: &str, good: bool, reason: &str, message: &str| {
+        json!({"type": kind, "status": if good { "True" } else { "False" }, "reason": reason, "message": message,
+            "lastHeartbeatTime": now, "lastTransitionTime": now})
+    };
+    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "drydock", "labels": {
+            "kubernetes.io/hostname": "drydock", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
+            "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64"}},
+        "spec": {"podCIDR": "10.244.0.0/16", "podCIDRs": ["10.244.0.0/16"]},
+        "status": {"capacity": room, "allocatable": room,
+            "addresses": [{"type": "InternalIP", "address": "10.88.0.1"}, {"type": "Hostname", "address": "drydock"}],
+            "conditions": [
+                condition("MemoryPressure", false, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+                condition("DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+                condition("PIDPressure", false, "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+                condition("Ready", true, "KubeletReady", "kubelet is posting ready status")],
+            "nodeInfo": {"kubeletVersion": crate::answers::health::VERSION, "osImage": "drydock", "kernelVersion": "6.1.0",
+                "containerRuntimeVersion": "drydock://1", "operatingSystem": "linux", "architecture": "amd64", "machineID": "",
+                "systemUUID": "", "bootID": "", "kubeProxyVersion": ""}}})
+}
+
+/// Where volumes come from.
+fn storage_class() -> Value {
+    json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "jobwright.io/drydock",
+        "metadata": {"name": "standard", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+        "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", "allowVolumeExpansion": true})
 }
 
 fn namespaces() -> impl Iterator<Item = Value> {

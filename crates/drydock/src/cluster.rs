@@ -2,12 +2,16 @@
 //! cluster tells it the time and passes requests in.
 
 use crate::access::{Attributes, User, rbac};
+use crate::containers::logs::Logs;
+use crate::containers::script::Script;
+use crate::containers::witness::Witness;
 use crate::kinds::{Kind, Kinds, Storage};
 use crate::life::Lives;
 use crate::object::Object;
 use crate::request::{Request, Verb};
 use crate::status::Status;
 use crate::store::{Key, Store};
+use crate::verbs::logs::LogPlan;
 use crate::verbs::watch::WatchPlan;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -24,7 +28,31 @@ pub(crate) struct Cluster {
     pub(crate) tokens: BTreeMap<String, User>,
     /// Whether requests are refused that no role allows.
     pub(crate) rbac: bool,
+    /// What containers do.
+    pub(crate) script: Script,
+    pub(crate) logs: Logs,
+    pub(crate) witness: Witness,
     lives: Lives,
+}
+
+/// How a cluster is to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// What uids and generated names are made from.
+    pub(crate) seed: u64,
+    /// How many writes of each kind are remembered.
+    pub(crate) window: usize,
+    /// Whether requests are refused that no role allows.
+    pub(crate) rbac: bool,
+    /// Whether anything happens by itself but what is part of the API.
+    pub(crate) lives: bool,
+    pub(crate) script: Script,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { seed: 0, window: 10_000, rbac: false, lives: true, script: Script::default() }
+    }
 }
 
 /// What a request gets.
@@ -48,6 +76,7 @@ pub(crate) enum Answer {
     },
     List(List),
     Watch(WatchPlan),
+    Log(LogPlan),
 }
 
 /// Many objects of a kind.
@@ -77,7 +106,8 @@ impl Reply {
 
 impl Cluster {
     /// A cluster with what every cluster has: namespaces, the API's own Service, the standard roles.
-    pub(crate) fn new(now: Timestamp, seed: u64, window: usize, rbac: bool) -> Self {
+    pub(crate) fn new(now: Timestamp, settings: Settings) -> Self {
+        let Settings { seed, window, rbac, lives, script } = settings;
         let mut cluster = Self {
             store: Store::new(window),
             kinds: Kinds::default(),
@@ -85,9 +115,12 @@ impl Cluster {
             random: fastrand::Rng::with_seed(seed),
             tokens: BTreeMap::new(),
             rbac,
-            lives: Lives::of_the_api(),
+            script,
+            logs: Logs::default(),
+            witness: Witness::default(),
+            lives: if lives { Lives::of_a_cluster() } else { Lives::of_the_api() },
         };
-        crate::bootstrap::fill(&mut cluster);
+        crate::bootstrap::fill(&mut cluster, lives);
         cluster.settle();
         cluster
     }
@@ -182,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_uids() {
-        let cluster = || Cluster::new(Timestamp::UNIX_EPOCH, 7, 100, false);
+        let cluster = || Cluster::new(Timestamp::UNIX_EPOCH, Settings { seed: 7, ..Settings::default() });
         let (mut one, mut two) = (cluster(), cluster());
         let uid = one.new_uid();
         assert_eq!(uid, two.new_uid());

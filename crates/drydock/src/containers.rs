@@ -1,4 +1,7 @@
-//! What containers do: by script, by the shell line they run, or the simplest thing.
+//! What containers do, what they said, and that they started.
 
+pub(crate) mod logs;
 pub(crate) mod process;
+pub(crate) mod script;
 pub(crate) mod shell;
+pub(crate) mod witness;

@@ -32,6 +32,8 @@ mod verbs;
 
 pub use access::User;
 pub use clock::Clock;
+pub use containers::script::{Behaviour, Match, Script, ScriptError};
+pub use containers::witness::Started;
 pub use faults::{Call, Fault, Faults, Faulty, FaultyBody, Rule, When};
 #[cfg(feature = "http")]
 pub use http::{Http, ServeError, Serving};

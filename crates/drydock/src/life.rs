@@ -1,10 +1,14 @@
 //! What happens in a cluster by itself. Each controller sees what any client sees, and acts as a client does.
 
+mod accounts;
 pub(crate) mod client;
 mod definitions;
 mod garbage;
+mod kubelet;
 mod namespaces;
 pub(crate) mod queue;
+mod scheduler;
+mod volumes;
 
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
@@ -41,6 +45,18 @@ impl Lives {
                 Box::<namespaces::Cleaner>::default(),
             ],
         }
+    }
+
+    /// Those, and all that make a cluster live.
+    pub(crate) fn of_a_cluster() -> Self {
+        let mut lives = Self::of_the_api();
+        lives.controllers.extend::<[Box<dyn Controller>; 4]>([
+            Box::<accounts::Accounts>::default(),
+            Box::<volumes::Volumes>::default(),
+            Box::<scheduler::Scheduler>::default(),
+            Box::<kubelet::Kubelet>::default(),
+        ]);
+        lives
     }
 
     /// Lets every controller work until none has anything left to do now.

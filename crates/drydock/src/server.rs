@@ -10,6 +10,7 @@ pub use stream::Body;
 
 use crate::clock::Clock;
 use crate::cluster::Cluster;
+use crate::containers::witness::Started;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::BodyExt;
@@ -72,6 +73,11 @@ impl Drydock {
     /// What time it is in the cluster.
     pub fn now(&self) -> jiff::Timestamp {
         self.shared.clock.now()
+    }
+
+    /// Every container that has started so far, written down by the node and nobody else.
+    pub fn witness(&self) -> Vec<Started> {
+        self.lock().witness.all().to_vec()
     }
 
     /// Forgets the past: watches and pages that would go on from there are told that it is gone (410).

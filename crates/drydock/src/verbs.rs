@@ -5,6 +5,7 @@ mod create;
 pub(crate) mod delete;
 mod get;
 mod list;
+pub(crate) mod logs;
 mod patch;
 mod pods;
 mod scale;

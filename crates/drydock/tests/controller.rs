@@ -137,7 +137,7 @@ where
 /// What a seed leads to: what the cluster holds at the end, and every call on the way.
 async fn history(seed: u64) -> (serde_json::Value, Vec<String>) {
     let faults = Faults::new(0);
-    let drydock = Drydock::builder().seed(seed).build();
+    let drydock = Drydock::builder().seed(seed).bare().build();
     let end = play(Client::new(faults.around(drydock), "default")).await;
     let calls = faults.calls().into_iter().map(|call| format!("{} {} {}", call.verb, call.resource, call.subresource));
     (end, calls.collect())
@@ -160,6 +160,6 @@ async fn a_controller_copes_with_faults() {
     faults.on(|call| call.writes()).probability(0.2).fail(Fault::Conflict);
     faults.on(|call| call.verb == "watch").probability(0.3).fail(Fault::DropWatch);
     faults.on(|call| call.verb == "list").probability(0.3).fail(Fault::Unavailable);
-    play(Client::new(faults.around(Drydock::new()), "default")).await;
+    play(Client::new(faults.around(Drydock::builder().bare().build()), "default")).await;
     assert!(faults.calls().len() > 20);
 }

@@ -97,10 +97,17 @@ enum Frame {
 impl Process {
     /// The process of a container that runs these words with these variables.
     pub(crate) fn new(words: &[String], variables: BTreeMap<String, String>) -> Self {
-        let (command, is_shell) = match shell_text(words).and_then(|text| shell::parse(text, 0)) {
-            Some(command) => (command, true),
-            None => (plain(words), false),
-        };
+        match shell_text(words).and_then(|text| shell::parse(text, 0)) {
+            Some(command) => Self::of_command(command, variables),
+            None => Self {
+                ends_on_signal: !matches!(words.first().map(String::as_str), Some("sleep" | "tail")),
+                ..Self::of_command(plain(words), variables)
+            },
+        }
+    }
+
+    /// The process of a shell that runs a command.
+    pub(crate) fn of_command(command: Command, variables: BTreeMap<String, String>) -> Self {
         Self {
             stack: vec![Frame::Exec, Frame::Do(command)],
             state: State::Ready,
@@ -113,7 +120,7 @@ impl Process {
             background: Vec::new(),
             exit_on_error: false,
             effects: Vec::new(),
-            ends_on_signal: !is_shell && !matches!(words.first().map(String::as_str), Some("sleep" | "tail")),
+            ends_on_signal: false,
         }
     }
 
@@ -437,6 +444,16 @@ impl Process {
             }
         }
         sum
+    }
+}
+
+/// Whether a container's command is a shell line that is understood here.
+pub(crate) fn is_understood(words: &[String]) -> bool {
+    match shell_text(words) {
+        Some(text) => shell::parse(text, 0).is_some(),
+        None => words.first().is_some_and(|name| {
+            matches!(name.rsplit('/').next(), Some("sleep" | "true" | "false" | "echo" | "tail" | "test"))
+        }),
     }
 }
 

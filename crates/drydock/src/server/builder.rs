@@ -3,31 +3,24 @@
 use super::{Drydock, Shared};
 use crate::access::User;
 use crate::clock::Clock;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Settings};
+use crate::containers::script::Script;
 use jiff::Timestamp;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
 /// Settings of a [`Drydock`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Builder {
     clock: Option<Clock>,
-    seed: u64,
-    window: usize,
-    rbac: bool,
+    settings: Settings,
     tokens: Vec<(String, User)>,
 }
 
 /// When time starts in a cluster unless told otherwise: 2026-01-01, midnight UTC.
 const EPOCH_SECONDS: i64 = 1_767_225_600;
-
-impl Default for Builder {
-    fn default() -> Self {
-        Self { clock: None, seed: 0, window: 10_000, rbac: false, tokens: Vec::new() }
-    }
-}
 
 impl Builder {
     /// Follows this clock. Otherwise time starts at 2026-01-01 and passes as tokio's clock does.
@@ -38,19 +31,31 @@ impl Builder {
 
     /// Makes uids and generated names from this seed. The same requests with the same seed give the same objects.
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
+        self.settings.seed = seed;
         self
     }
 
     /// Remembers this many writes of each kind. Watches and pages from before them are told that they are gone (410).
     pub fn window(mut self, writes: usize) -> Self {
-        self.window = writes;
+        self.settings.window = writes;
         self
     }
 
     /// Refuses what no role allows.
     pub fn rbac(mut self, on: bool) -> Self {
-        self.rbac = on;
+        self.settings.rbac = on;
+        self
+    }
+
+    /// Says what containers do.
+    pub fn script(mut self, script: Script) -> Self {
+        self.settings.script = script;
+        self
+    }
+
+    /// Only the API: objects are stored and served, owners and namespaces take along what is theirs, nothing else happens.
+    pub fn bare(mut self) -> Self {
+        self.settings.lives = false;
         self
     }
 
@@ -64,7 +69,7 @@ impl Builder {
     pub fn build(self) -> Drydock {
         let epoch = || Timestamp::from_second(EPOCH_SECONDS).unwrap_or(Timestamp::UNIX_EPOCH);
         let clock = self.clock.unwrap_or_else(|| Clock::starting_at(epoch()));
-        let mut cluster = Cluster::new(clock.now(), self.seed, self.window, self.rbac);
+        let mut cluster = Cluster::new(clock.now(), self.settings);
         let requires_token = !self.tokens.is_empty();
         cluster.tokens.extend(self.tokens);
         let address = Mutex::new("drydock".to_owned());

@@ -18,6 +18,7 @@ enum Outcome {
     Value(u16, Value),
     Text(u16, String),
     Watch(crate::verbs::watch::WatchPlan, Form),
+    Log(crate::verbs::logs::LogPlan),
 }
 
 impl Drydock {
@@ -68,9 +69,11 @@ impl Drydock {
                 let now = cluster.now;
                 Ok(match answer {
                     Answer::Object { code, kind, object } => Outcome::Value(code, form.object(&kind, &object, now)),
+                    Answer::Other { code: 204, .. } => Outcome::Text(204, String::new()),
                     Answer::Other { code, value } => Outcome::Value(code, value),
                     Answer::List(list) => Outcome::Value(200, form.list(&list, now)),
                     Answer::Watch(plan) => Outcome::Watch(plan, form),
+                    Answer::Log(plan) => Outcome::Log(plan),
                 })
             }
         }
@@ -158,6 +161,11 @@ impl Drydock {
             Outcome::Watch(plan, form) => {
                 let mut response = Response::new(Body::watch(self.clone(), plan, form));
                 set(response.headers_mut(), header::CONTENT_TYPE, "application/json");
+                response
+            }
+            Outcome::Log(plan) => {
+                let mut response = Response::new(Body::log(self.clone(), plan));
+                set(response.headers_mut(), header::CONTENT_TYPE, "text/plain");
                 response
             }
         };

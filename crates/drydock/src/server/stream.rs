@@ -1,7 +1,8 @@
-//! Response bodies: whole, or a watch that goes on.
+//! Response bodies: whole, or a watch or a log that goes on.
 
 use super::Drydock;
 use crate::answers::encode::Form;
+use crate::verbs::logs::LogPlan;
 use crate::verbs::watch::{WatchEvent, WatchPlan};
 use bytes::Bytes;
 use http_body::Frame;
@@ -25,6 +26,7 @@ pub struct Body(Kind);
 enum Kind {
     Whole(Option<Bytes>),
     Watch(Box<Watch>),
+    Log(Box<Log>),
 }
 
 impl fmt::Debug for Kind {
@@ -32,8 +34,15 @@ impl fmt::Debug for Kind {
         formatter.write_str(match self {
             Self::Whole(_) => "Whole",
             Self::Watch(_) => "Watch",
+            Self::Log(_) => "Log",
         })
     }
+}
+
+struct Log {
+    drydock: Drydock,
+    plan: LogPlan,
+    over: bool,
 }
 
 struct Watch {
@@ -48,6 +57,10 @@ struct Watch {
 impl Body {
     pub(super) fn whole(bytes: Bytes) -> Self {
         Self(Kind::Whole(Some(bytes)))
+    }
+
+    pub(super) fn log(drydock: Drydock, plan: LogPlan) -> Self {
+        Self(Kind::Log(Box::new(Log { drydock, plan, over: false })))
     }
 
     pub(super) fn watch(drydock: Drydock, plan: WatchPlan, form: Form) -> Self {
@@ -105,6 +118,25 @@ impl Watch {
     }
 }
 
+impl Log {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        let mut cluster = self.drydock.lock();
+        let told = cluster.read_log(&mut self.plan);
+        self.over = told.over;
+        if !told.text.is_empty() {
+            return Poll::Ready(Some(told.text.into()));
+        }
+        if told.over {
+            return Poll::Ready(None);
+        }
+        cluster.logs.wake_on_line(context.waker());
+        Poll::Pending
+    }
+}
+
 impl http_body::Body for Body {
     type Data = Bytes;
     type Error = Infallible;
@@ -116,6 +148,7 @@ impl http_body::Body for Body {
         let bytes = match &mut self.0 {
             Kind::Whole(bytes) => Poll::Ready(bytes.take()),
             Kind::Watch(watch) => watch.poll(context),
+            Kind::Log(log) => log.poll(context),
         };
         bytes.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -127,7 +160,7 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> http_body::SizeHint {
         match &self.0 {
             Kind::Whole(bytes) => http_body::SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Kind::Watch(_) => http_body::SizeHint::default(),
+            Kind::Watch(_) | Kind::Log(_) => http_body::SizeHint::default(),
         }
     }
 }

@@ -8,6 +8,9 @@ use crate::store::Key;
 impl Cluster {
     pub(crate) fn get(&mut self, request: &Request) -> Result<Reply, Status> {
         let target = &request.target;
+        if target.subresource.as_deref() == Some("log") {
+            return self.log(request);
+        }
         let key = Key::new(target.storage_namespace(), target.object_name());
         self.wait_for_version(request.query.text("resourceVersion"))?;
         let object = self.fetch(&target.kind, &key).ok_or_else(|| Status::not_found(&target.kind, &key.name))?;
