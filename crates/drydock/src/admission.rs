@@ -1,13 +1,19 @@
 //! Admission: what the API server refuses or fills in after looking at other objects.
 
+mod claims;
+mod pods;
+mod services;
+
 use crate::cluster::Cluster;
 use crate::kinds::Kind;
 use crate::object::Object;
 use crate::status::Status;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+pub(crate) use claims::{CLAIM_PROTECTION, VOLUME_PROTECTION};
 
 impl Cluster {
     /// Lets a new (`old` absent) or changed object pass, with what the cluster fills in.
@@ -15,8 +21,14 @@ impl Cluster {
         if old.is_none() && kind.namespaced {
             self.admit_into_namespace(kind, object)?;
         }
-        if kind.group.is_empty() && kind.kind == "Service" {
-            self.allocate_addresses(object, old);
+        match (kind.group.as_str(), kind.kind.as_str()) {
+            ("", "Service") => self.allocate_addresses(object, old),
+            ("", "Pod") if old.is_none() && self.lives() => self.admit_pod(kind, object)?,
+            ("", "PersistentVolumeClaim") if old.is_none() && self.lives() => self.admit_claim(object),
+            ("", "PersistentVolume") if old.is_none() && self.lives() => {
+                object.set(&["metadata", "finalizers"], json!([claims::VOLUME_PROTECTION]));
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -42,60 +54,4 @@ impl Cluster {
         }
         Ok(())
     }
-
-    /// Gives a Service the addresses and ports that it needs and does not name.
-    fn allocate_addresses(&mut self, service: &mut Object, old: Option<&Object>) {
-        let kind = service.text(&["spec", "type"]);
-        if kind == "ExternalName" {
-            return;
-        }
-        let needs_ports = matches!(kind, "NodePort" | "LoadBalancer");
-        if service.text(&["spec", "clusterIP"]).is_empty() {
-            let kept = old.map(|old| old.text(&["spec", "clusterIP"])).filter(|address| !address.is_empty());
-            let address = kept.map_or_else(|| self.free_address(), str::to_owned);
-            service.set(&["spec", "clusterIP"], address);
-        }
-        if service.list(&["spec", "clusterIPs"]).is_empty() {
-            let address = service.text(&["spec", "clusterIP"]).to_owned();
-            service.set(&["spec", "clusterIPs"], json!([address]));
-        }
-        if service.list(&["spec", "ipFamilies"]).is_empty() {
-            service.set(&["spec", "ipFamilies"], json!(["IPv4"]));
-        }
-        if service.text(&["spec", "ipFamilyPolicy"]).is_empty() {
-            service.set(&["spec", "ipFamilyPolicy"], "SingleStack");
-        }
-        if needs_ports {
-            self.allocate_node_ports(service);
-        }
-    }
-
-    fn allocate_node_ports(&mut self, service: &mut Object) {
-        let mut taken = self.services().flat_map(|service| node_ports(service).collect::<Vec<_>>()).collect::<Vec<_>>();
-        taken.extend(node_ports(service));
-        if let Some(Value::Array(ports)) = service.map_at(&["spec"]).get_mut("ports") {
-            for port in ports.iter_mut().filter_map(Value::as_object_mut) {
-                if port.get("nodePort").and_then(Value::as_i64).unwrap_or_default() == 0 {
-                    let free = (30000..32768).find(|port| !taken.contains(port)).unwrap_or(32767);
-                    taken.push(free);
-                    port.insert("nodePort".to_owned(), free.into());
-                }
-            }
-        }
-    }
-
-    fn services(&self) -> impl Iterator<Item = &Object> {
-        self.store.list(&crate::kinds::Storage::core("services"), None).map(AsRef::as_ref)
-    }
-
-    fn free_address(&self) -> String {
-        let taken: Vec<&str> = self.services().map(|service| service.text(&["spec", "clusterIP"])).collect();
-        let addresses = (0..=255u8).flat_map(|third| (1..=254u8).map(move |fourth| format!("10.96.{third}.{fourth}")));
-        addresses.into_iter().find(|address| !taken.contains(&address.as_str())).unwrap_or_default()
-    }
-}
-
-fn node_ports(service: &Object) -> impl Iterator<Item = i64> {
-    let ports = service.list(&["spec", "ports"]).iter();
-    ports.filter_map(|port| port.get("nodePort").and_then(Value::as_i64)).filter(|port| *port != 0)
 }

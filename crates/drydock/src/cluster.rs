@@ -33,6 +33,8 @@ pub(crate) struct Cluster {
     pub(crate) logs: Logs,
     pub(crate) witness: Witness,
     lives: Lives,
+    /// Whether anything happens by itself but what is part of the API.
+    is_alive: bool,
 }
 
 /// How a cluster is to be.
@@ -118,6 +120,7 @@ impl Cluster {
             script,
             logs: Logs::default(),
             witness: Witness::default(),
+            is_alive: lives,
             lives: if lives { Lives::of_a_cluster() } else { Lives::of_the_api() },
         };
         crate::bootstrap::fill(&mut cluster, lives);
@@ -142,6 +145,11 @@ impl Cluster {
             self.settle();
         }
         reply
+    }
+
+    /// Whether anything happens by itself but what is part of the API.
+    pub(crate) fn lives(&self) -> bool {
+        self.is_alive
     }
 
     /// Lets the controllers do what has become due.

@@ -1,11 +1,13 @@
-//! Claims get volumes: at once, of the size they ask for, as a provisioner would make them.
+//! Claims get volumes: at once, of the size they ask for, as a provisioner would make them. What is used is held.
 
 use super::Controller;
 use super::client::{Client, Tone};
+use crate::admission::{CLAIM_PROTECTION, VOLUME_PROTECTION};
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::Object;
-use crate::store::{Change, Key};
+use crate::store::{Change, Key, Place};
+use crate::verbs::delete::set_finalizers;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -14,10 +16,22 @@ use std::collections::BTreeSet;
 pub(crate) struct Volumes {
     claims: BTreeSet<Key>,
     released: BTreeSet<Key>,
+    /// Claims and volumes that are being deleted, and may be let go.
+    leaving: BTreeSet<Place>,
 }
 
 impl Controller for Volumes {
     fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
+        if let Change::Added(object) | Change::Modified { after: object, .. } = change
+            && object.is_being_deleted()
+            && (storage.is("", "persistentvolumeclaims") || storage.is("", "persistentvolumes"))
+        {
+            self.leaving.insert((storage.clone(), Key::of(object)));
+        }
+        if let (true, Change::Deleted { last, .. }) = (storage.is("", "pods"), change) {
+            let claims = last.list(&["spec", "volumes"]).iter().filter_map(claim_of);
+            self.leaving.extend(claims.map(|claim| (self::claims(), Key::new(last.namespace(), claim))));
+        }
         if storage.is("", "persistentvolumeclaims") {
             match change {
                 Change::Added(claim) | Change::Modified { after: claim, .. } => {
@@ -40,12 +54,15 @@ impl Controller for Volumes {
     }
 
     fn work(&mut self, cluster: &mut Cluster) -> bool {
-        let worked = !self.claims.is_empty() || !self.released.is_empty();
+        let worked = !self.claims.is_empty() || !self.released.is_empty() || !self.leaving.is_empty();
         while let Some(key) = self.claims.pop_first() {
             bind(cluster, &key);
         }
         while let Some(key) = self.released.pop_first() {
             release(cluster, &key);
+        }
+        while let Some((storage, key)) = self.leaving.pop_first() {
+            let_go(cluster, &storage, &key);
         }
         worked
     }
@@ -124,6 +141,37 @@ fn find_or_make(cluster: &mut Cluster, claim: &Object) -> Option<String> {
     client.create(&volumes(), Object::from_value(volume).unwrap_or_default()).ok()?;
     client.tell(claim, Tone::Normal, "ProvisioningSucceeded", &format!("Successfully provisioned volume {name}"));
     Some(name)
+}
+
+fn claim_of(volume: &Value) -> Option<&str> {
+    volume.pointer("/persistentVolumeClaim/claimName").and_then(Value::as_str)
+}
+
+/// Lets a claim go that no pod uses, or a volume that no claim uses.
+fn let_go(cluster: &mut Cluster, storage: &Storage, key: &Key) {
+    let Some(object) = cluster.store.get(storage, key).cloned().filter(|object| object.is_being_deleted()) else {
+        return;
+    };
+    let (finalizer, used) = if *storage == claims() {
+        let mut pods = cluster.store.list(&Storage::core("pods"), Some(&key.namespace));
+        let used = pods.any(|pod| {
+            !matches!(pod.text(&["status", "phase"]), "Succeeded" | "Failed")
+                && pod.list(&["spec", "volumes"]).iter().filter_map(claim_of).any(|claim| claim == &*key.name)
+        });
+        (CLAIM_PROTECTION, used)
+    } else {
+        let reference = |field| object.text(&["spec", "claimRef", field]);
+        let used = cluster.find("", "persistentvolumeclaims", reference("namespace"), reference("name")).is_some();
+        (VOLUME_PROTECTION, used)
+    };
+    if !used {
+        let mut client = Client::of_controller(cluster, "persistentvolume-controller");
+        // It is gone already.
+        let _ = client.change(storage, key, |object| {
+            let left = object.finalizers().filter(|known| *known != finalizer).map(str::to_owned).collect();
+            set_finalizers(object, left);
+        });
+    }
 }
 
 fn release(cluster: &mut Cluster, key: &Key) {
