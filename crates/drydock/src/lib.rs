@@ -7,6 +7,7 @@ mod object;
 mod quantity;
 mod schema;
 mod status;
+mod validate;
 
 pub use kinds::Kind;
 pub use object::Object;
