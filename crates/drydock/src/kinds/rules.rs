@@ -3,6 +3,7 @@
 
 mod claim;
 mod fill;
+mod job;
 mod pod;
 #[cfg(test)]
 mod recorded;
@@ -224,6 +225,8 @@ pub(crate) fn keep_metadata(new: &mut Object, old: &Object) {
 }
 
 pub(crate) use claim::CLAIM;
+pub(crate) use job::JOB;
+pub(crate) use job::cron::CRON_JOB;
 pub(crate) use pod::{POD, POD_TEMPLATE};
 pub(crate) use zeros::write_zeros;
 
@@ -244,8 +247,6 @@ plain!(
     REPLICA_SET,
     STATEFUL_SET,
     AUTOSCALER,
-    CRON_JOB,
-    JOB,
     INGRESS,
     NETWORK_POLICY,
     DISRUPTION_BUDGET,

@@ -10,7 +10,7 @@ use crate::object::Object;
 use crate::schema::decode::decode_json;
 use serde_json::{Map, Value};
 
-const FILES: &[(&str, &str)] = &[("pod", include_str!("recorded/pod.txt"))];
+const FILES: &[(&str, &str)] = &[("job", include_str!("recorded/job.txt")), ("pod", include_str!("recorded/pod.txt"))];
 
 /// What an object is after the rules, or why it is refused.
 fn create(kind: &Kind, body: &str) -> Result<Object, String> {

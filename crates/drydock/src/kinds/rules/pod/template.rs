@@ -56,5 +56,10 @@ pub(in super::super) fn check_runs_for_ever(template: &At<'_>, kind: &str, error
 /// What the client is warned of in the template at a path.
 pub(in super::super) fn warnings(new: &Object, _old: Option<&Object>, path: &[&str]) -> Vec<String> {
     let Some((first, rest)) = path.split_first() else { return Vec::new() };
-    warnings::of_template(&At::top(new, first).below(rest))
+    warnings_at(&At::top(new, first).below(rest))
+}
+
+/// What the client is warned of in a template.
+pub(in super::super) fn warnings_at(template: &At<'_>) -> Vec<String> {
+    warnings::of_template(template)
 }
