@@ -165,6 +165,12 @@ impl FieldError {
         Self::make(path, Reason::NotFound, Some(value.into()), "")
     }
 
+    /// The same error about a value that has been printed already.
+    #[must_use]
+    pub(crate) fn showing(self, printed: String) -> Self {
+        Self { value: Some(printed), ..self }
+    }
+
     /// The same error with another explanation.
     #[must_use]
     pub(crate) fn because(self, detail: impl Into<String>) -> Self {

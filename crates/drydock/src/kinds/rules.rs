@@ -7,6 +7,8 @@ mod job;
 mod pod;
 #[cfg(test)]
 mod recorded;
+mod stateful_set;
+mod workload;
 mod zeros;
 
 use crate::object::Object;
@@ -228,6 +230,8 @@ pub(crate) use claim::CLAIM;
 pub(crate) use job::JOB;
 pub(crate) use job::cron::CRON_JOB;
 pub(crate) use pod::{POD, POD_TEMPLATE};
+pub(crate) use stateful_set::STATEFUL_SET;
+pub(crate) use workload::{CONTROLLER_REVISION, DAEMON_SET, DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER};
 pub(crate) use zeros::write_zeros;
 
 macro_rules! plain { ($($name:ident),*) => { $( pub(crate) static $name: Rules = Rules { ..PLAIN }; )* } }
@@ -236,16 +240,11 @@ plain!(
     NAMESPACE,
     NODE,
     VOLUME,
-    REPLICATION_CONTROLLER,
     SECRET,
     SERVICE,
     WEBHOOKS,
     ADMISSION_POLICY,
     DEFINITION,
-    DAEMON_SET,
-    DEPLOYMENT,
-    REPLICA_SET,
-    STATEFUL_SET,
     AUTOSCALER,
     INGRESS,
     NETWORK_POLICY,

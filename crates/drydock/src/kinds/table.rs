@@ -166,7 +166,7 @@ pub(crate) static ROWS: &[Row] = &[
         .with_status()
         .rules(&rules::DEFINITION),
     row::<apiregistration::APIService>().extends_the_api().with_status(),
-    row::<apps::ControllerRevision>(),
+    row::<apps::ControllerRevision>().rules(&rules::CONTROLLER_REVISION),
     row::<apps::DaemonSet>().short(&["ds"]).in_all().with_status().rules(&rules::DAEMON_SET),
     row::<apps::Deployment>().short(&["deploy"]).in_all().with(&["scale", "status"]).rules(&rules::DEPLOYMENT),
     row::<apps::ReplicaSet>().short(&["rs"]).in_all().with(&["scale", "status"]).rules(&rules::REPLICA_SET),

@@ -49,6 +49,10 @@ pub(crate) fn matches(selector: &Value, labels: Option<&Value>) -> Option<bool> 
     for expression in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
         let key = expression.get("key").and_then(Value::as_str).unwrap_or_default();
         let values = expression.get("values").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let is_right = |value: &Value| format::label_value(value.as_str().unwrap_or_default()).is_empty();
+        if !format::qualified_name(key).is_empty() || !values.iter().all(is_right) {
+            return None;
+        }
         let is_in = label(key).is_some_and(|label| values.iter().any(|value| value == label));
         all &= match expression.get("operator").and_then(Value::as_str).unwrap_or_default() {
             "In" | "NotIn" if values.is_empty() => return None,

@@ -381,7 +381,7 @@ fn warnings(job: &Object, old: Option<&Object>) -> Vec<String> {
     warnings
 }
 
-fn name_warning(name: &str) -> Option<String> {
+pub(super) fn name_warning(name: &str) -> Option<String> {
     let messages = format::dns_label(name);
     (!messages.is_empty()).then(|| {
         format!(

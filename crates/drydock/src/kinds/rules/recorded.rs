@@ -10,7 +10,8 @@ use crate::object::Object;
 use crate::schema::decode::decode_json;
 use serde_json::{Map, Value};
 
-const FILES: &[(&str, &str)] = &[("job", include_str!("recorded/job.txt")), ("pod", include_str!("recorded/pod.txt"))];
+macro_rules! files { ($($name:literal),*) => { &[$(($name, include_str!(concat!("recorded/", $name, ".txt")))),*] } }
+const FILES: &[(&str, &str)] = files!["apps", "job", "pod"];
 
 /// What an object is after the rules, or why it is refused.
 fn create(kind: &Kind, body: &str) -> Result<Object, String> {
