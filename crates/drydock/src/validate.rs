@@ -4,13 +4,12 @@
 mod at;
 pub(crate) mod diff;
 pub(crate) mod format;
-mod metadata;
+pub(crate) mod metadata;
 mod printed;
 pub(crate) mod selector;
 
 pub(crate) use at::{At, Errors, IMMUTABLE};
 pub(crate) use metadata::{
     all_invalid, annotations, labels, metadata, metadata_update, names, standard_finalizer, standard_finalizers,
-    version_is_required,
 };
 pub(crate) use printed::{pretty, printed, printed_list};

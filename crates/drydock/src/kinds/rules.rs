@@ -1,15 +1,55 @@
 //! What the API server knows of particular kinds: defaults, generated fields, and what it refuses
 //! (Kubernetes 1.34 `pkg/apis` and `pkg/registry`).
 
+mod access;
+mod admission_policy;
+mod autoscaler;
 mod claim;
+mod cluster;
+mod config;
+mod definition;
+mod endpoints;
+mod event;
 mod fill;
+mod ingress;
 mod job;
+mod network;
 mod pod;
+mod policy;
+mod quota;
 #[cfg(test)]
 mod recorded;
+mod registration;
+pub(crate) mod service;
 mod stateful_set;
+mod volume;
+mod webhook;
 mod workload;
-mod zeros;
+pub(crate) mod zeros;
+
+pub(crate) use access::{CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING};
+pub(crate) use admission_policy::{ADMISSION_POLICY, POLICY_BINDING};
+pub(crate) use autoscaler::{AUTOSCALER, AUTOSCALER_V1};
+pub(crate) use claim::CLAIM;
+pub(crate) use cluster::{NAMESPACE, NODE, SERVICE_ACCOUNT};
+pub(crate) use config::{CONFIG_MAP, SECRET};
+pub(crate) use definition::DEFINITION;
+pub(crate) use endpoints::{ENDPOINT_SLICE, ENDPOINTS};
+pub(crate) use event::{EVENT, NEW_EVENT};
+pub(crate) use ingress::{INGRESS, INGRESS_CLASS};
+pub(crate) use job::JOB;
+pub(crate) use job::cron::CRON_JOB;
+pub(crate) use network::{ADDRESS, NETWORK_POLICY, SERVICE_CIDR};
+pub(crate) use pod::{POD, POD_TEMPLATE};
+pub(crate) use policy::{DISRUPTION_BUDGET, LEASE, PRIORITY_CLASS};
+pub(crate) use quota::{LIMIT_RANGE, RESOURCE_QUOTA};
+pub(crate) use registration::{API_SERVICE, CERTIFICATE_REQUEST, RUNTIME_CLASS};
+pub(crate) use service::SERVICE;
+pub(crate) use stateful_set::STATEFUL_SET;
+pub(crate) use volume::{ATTACHMENT, ATTRIBUTES_CLASS, CAPACITY, DRIVER, DRIVER_NODE, STORAGE_CLASS, VOLUME};
+pub(crate) use webhook::{MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS};
+pub(crate) use workload::{CONTROLLER_REVISION, DAEMON_SET, DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER};
+pub(crate) use zeros::write_zeros;
 
 use crate::object::Object;
 use crate::validate::{self, Errors};
@@ -225,32 +265,3 @@ pub(crate) fn keep_metadata(new: &mut Object, old: &Object) {
         }
     }
 }
-
-pub(crate) use claim::CLAIM;
-pub(crate) use job::JOB;
-pub(crate) use job::cron::CRON_JOB;
-pub(crate) use pod::{POD, POD_TEMPLATE};
-pub(crate) use stateful_set::STATEFUL_SET;
-pub(crate) use workload::{CONTROLLER_REVISION, DAEMON_SET, DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER};
-pub(crate) use zeros::write_zeros;
-
-macro_rules! plain { ($($name:ident),*) => { $( pub(crate) static $name: Rules = Rules { ..PLAIN }; )* } }
-plain!(
-    CONFIG_MAP,
-    NAMESPACE,
-    NODE,
-    VOLUME,
-    SECRET,
-    SERVICE,
-    WEBHOOKS,
-    ADMISSION_POLICY,
-    DEFINITION,
-    AUTOSCALER,
-    INGRESS,
-    NETWORK_POLICY,
-    DISRUPTION_BUDGET,
-    ROLE_BINDING,
-    ROLE,
-    PRIORITY_CLASS,
-    STORAGE_CLASS
-);

@@ -1,5 +1,6 @@
 //! A value together with its place, so that checks read as sentences about fields.
 
+use super::format;
 use crate::field::{FieldError, Path};
 use crate::object::Object;
 use serde_json::Value;
@@ -158,6 +159,22 @@ impl<'a> At<'a> {
     pub(crate) fn check_not_negative(&self, errors: &mut Errors) {
         if self.number().is_some_and(|number| number < 0) {
             errors.push(self.invalid("must be greater than or equal to 0"));
+        }
+    }
+
+    /// The text is a path that starts with a domain: `acme.io/foo`.
+    pub(crate) fn check_domain_path(&self, errors: &mut Errors) {
+        match self.text().split_once('/') {
+            _ if self.text().is_empty() => errors.push(self.required("")),
+            Some((domain, path)) if !domain.is_empty() && !path.is_empty() => {
+                errors.extend(super::all_invalid(&self.path, domain, format::dns_subdomain(domain)));
+                let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
+                if !path.bytes().all(is_path) {
+                    let why = format::mismatch("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", &[]);
+                    errors.push(FieldError::invalid(&self.path, path, why));
+                }
+            }
+            _ => errors.push(self.invalid("must be a domain-prefixed path (such as \"acme.io/foo\")")),
         }
     }
 

@@ -232,24 +232,11 @@ fn check_restart(spec: &At<'_>, policy: &At<'_>, errors: &mut Errors) {
 }
 
 fn check_manager(manager: &At<'_>, errors: &mut Errors) {
-    if !manager.is_set() {
-        return;
-    }
-    let text = manager.text();
-    match text.split_once('/') {
-        _ if text.is_empty() => errors.push(manager.required("")),
-        Some((domain, path)) if !domain.is_empty() && !path.is_empty() => {
-            errors.extend(validate::all_invalid(&manager.path, domain, format::dns_subdomain(domain)));
-            let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
-            if !path.bytes().all(is_path) {
-                let why = format::mismatch("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", &[]);
-                errors.push(FieldError::invalid(&manager.path, path, why));
-            }
+    if manager.is_set() {
+        manager.check_domain_path(errors);
+        if manager.text().len() > 63 {
+            errors.push(FieldError::too_long(&manager.path, 63));
         }
-        _ => errors.push(manager.invalid("must be a domain-prefixed path (such as \"acme.io/foo\")")),
-    }
-    if text.len() > 63 {
-        errors.push(FieldError::too_long(&manager.path, 63));
     }
 }
 

@@ -4,14 +4,15 @@
 //! object that was created before), then `stored OBJECT` or `refused ERRORS`. In objects, what the server makes up is
 //! left out, uids are `UID` and times `NOW`.
 
+use super::service;
 use crate::field::aggregate;
 use crate::kinds::{Kind, Kinds};
 use crate::object::Object;
 use crate::schema::decode::decode_json;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 macro_rules! files { ($($name:literal),*) => { &[$(($name, include_str!(concat!("recorded/", $name, ".txt")))),*] } }
-const FILES: &[(&str, &str)] = files!["apps", "job", "pod"];
+const FILES: &[(&str, &str)] = files!["api", "apps", "core", "job", "pod", "service"];
 
 /// What an object is after the rules, or why it is refused.
 fn create(kind: &Kind, body: &str) -> Result<Object, String> {
@@ -21,11 +22,7 @@ fn create(kind: &Kind, body: &str) -> Result<Object, String> {
     if kind.namespaced {
         object.set(&["metadata", "namespace"], "rulelab");
     }
-    // What admission does to pods.
-    if kind.kind == "Pod" && object.text(&["spec", "serviceAccountName"]).is_empty() {
-        object.set(&["spec", "serviceAccountName"], "default");
-        object.set(&["spec", "serviceAccount"], "default");
-    }
+    admit(kind, &mut object, None)?;
     object.set(&["metadata", "creationTimestamp"], "NOW");
     object.set(&["metadata", "uid"], "UID");
     object.set(&["metadata", "resourceVersion"], "1");
@@ -35,7 +32,65 @@ fn create(kind: &Kind, body: &str) -> Result<Object, String> {
     (rules.prepare_create)(&mut object);
     super::write_zeros(kind.schema(), &mut object);
     let errors = rules.refuse_create(&object, kind.namespaced);
+    super::zeros::forget_empty(kind.schema(), &mut object);
     if errors.is_empty() { Ok(object) } else { Err(aggregate(&errors)) }
+}
+
+/// What admission does, as far as answers depend on it.
+fn admit(kind: &Kind, object: &mut Object, old: Option<&Object>) -> Result<(), String> {
+    if kind.kind == "Pod" && object.text(&["spec", "serviceAccountName"]).is_empty() {
+        object.set(&["spec", "serviceAccountName"], "default");
+        object.set(&["spec", "serviceAccount"], "default");
+    }
+    if kind.kind == "Service" {
+        if let Some(old) = old {
+            service::carry_allocated(object, old);
+        }
+        service::set_families(object, old);
+        let errors = service::refuse_families(object);
+        if !errors.is_empty() {
+            return Err(aggregate(&errors));
+        }
+        allocate(object);
+    }
+    match (kind.kind.as_str(), old) {
+        ("PersistentVolumeClaim", None) => {
+            object.set(&["metadata", "finalizers"], json!(["kubernetes.io/pvc-protection"]));
+        }
+        ("PersistentVolume", None) => {
+            object.set(&["metadata", "finalizers"], json!(["kubernetes.io/pv-protection"]));
+        }
+        ("Node", None) => {
+            let mut taints = object.list(&["spec", "taints"]).to_vec();
+            taints.push(json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}));
+            object.set(&["spec", "taints"], taints);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Addresses and ports as the recorder writes them.
+fn allocate(object: &mut Object) {
+    let kind = object.text(&["spec", "type"]).to_owned();
+    if kind != "ExternalName" && object.text(&["spec", "clusterIP"]).is_empty() {
+        object.set(&["spec", "clusterIP"], "10.96.0.1");
+        object.set(&["spec", "clusterIPs"], json!(["10.96.0.1"]));
+    }
+    if !matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+        return;
+    }
+    if let Some(Value::Array(ports)) = object.map_at(&["spec"]).get_mut("ports") {
+        for (index, port) in ports.iter_mut().enumerate() {
+            if port.get("nodePort").is_none() {
+                port["nodePort"] = json!(30000 + index);
+            }
+        }
+    }
+    let is_local = kind == "LoadBalancer" && object.text(&["spec", "externalTrafficPolicy"]) == "Local";
+    if is_local && object.integer(&["spec", "healthCheckNodePort"]).is_none() {
+        object.set(&["spec", "healthCheckNodePort"], 30100);
+    }
 }
 
 fn update(kind: &Kind, body: &str, old: &Object) -> Result<Object, String> {
@@ -47,12 +102,14 @@ fn update(kind: &Kind, body: &str, old: &Object) -> Result<Object, String> {
             object.set(&["metadata", field], value.clone());
         }
     }
+    admit(kind, &mut object, Some(old))?;
     (rules.prepare_update)(&mut object, old);
     super::write_zeros(kind.schema(), &mut object);
     if rules.generation.rises(&object, old) {
         object.set(&["metadata", "generation"], old.generation() + 1);
     }
     let errors = rules.refuse_update(&object, old, kind.namespaced);
+    super::zeros::forget_empty(kind.schema(), &mut object);
     if errors.is_empty() { Ok(object) } else { Err(aggregate(&errors)) }
 }
 

@@ -168,7 +168,7 @@ fn with_claims(spec: &At<'_>) -> Value {
 
 fn check_update(new: &Object, old: &Object) -> Errors {
     let mut errors = check(&At::top(new, "spec"), false);
-    let mut fixed = |object: &Object| {
+    let fixed = |object: &Object| {
         let mut spec = object.get("spec").and_then(Value::as_object).cloned().unwrap_or_default();
         for field in [
             "replicas",

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// Fields of types that are values, not pointers.
+/// Fields of types that are values, not pointers, or are written even when they are null.
 static VALUES: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
     let lines = include_str!("zeros.txt").lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_once(' ')).map(|(name, fields)| (name, fields.split(' ').collect())).collect()
@@ -49,6 +49,36 @@ fn fill_struct(view: View<'_>, object: &Struct, fields: &mut Map<String, Value>)
         if let Some(value) = fields.get_mut(name) {
             fill(below, value);
         }
+    }
+}
+
+/// Forgets that a list or map was there where there is nothing in it, as an object of a built-in kind does when it is
+/// stored. Until then messages tell the one from the other.
+pub(crate) fn forget_empty(schema: &Schema, object: &mut Object) {
+    if schema.typed {
+        object.fields_mut().iter_mut().for_each(|(name, value)| {
+            if let Some(view) = schema.root().entry(name) {
+                forget(view, value);
+            }
+        });
+    }
+}
+
+fn forget(view: View<'_>, value: &mut Value) {
+    match (view.shape(), &mut *value) {
+        (Shape::List { .. }, Value::Array(items)) if items.is_empty() => *value = Value::Null,
+        (Shape::Map { .. }, Value::Object(entries)) if entries.is_empty() => *value = Value::Null,
+        (Shape::List { items, .. }, Value::Array(list)) => {
+            list.iter_mut().for_each(|item| forget(view.go_to(*items), item));
+        }
+        (Shape::Map { .. } | Shape::Struct(_), Value::Object(entries)) => {
+            for (name, value) in entries.iter_mut() {
+                if let Some(below) = view.entry(name) {
+                    forget(below, value);
+                }
+            }
+        }
+        _ => {}
     }
 }
 
@@ -110,6 +140,9 @@ mod tests {
             }})
         );
         assert_eq!(written("rbac.authorization.k8s.io/v1", "Role", json!({})), json!({"metadata": {}, "rules": null}));
+        let mut slice = Object::from_value(json!({"endpoints": [], "addressType": "IPv4"})).unwrap();
+        forget_empty(Kinds::default().by_kind("discovery.k8s.io/v1", "EndpointSlice").unwrap().schema(), &mut slice);
+        assert_eq!(slice.into_value(), json!({"endpoints": null, "addressType": "IPv4"}));
         let pod = written("v1", "Pod", json!({"spec": {"containers": [{"image": "a"}]}}));
         assert_eq!(pod["spec"]["containers"], json!([{"name": "", "image": "a", "resources": {}}]));
         assert_eq!(pod["status"], json!({}));

@@ -54,7 +54,7 @@ pub(in super::super) fn is_extended(name: &str) -> bool {
     !is_native(name) && !name.starts_with("requests.") && format::qualified_name(&format!("requests.{name}")).is_empty()
 }
 
-fn may_be_overcommitted(name: &str) -> bool {
+pub(in super::super) fn may_be_overcommitted(name: &str) -> bool {
     is_native(name) && !is_huge_page(name)
 }
 
@@ -77,7 +77,7 @@ pub(in super::super) fn check_name(name: &str, at: &At<'_>, errors: &mut Errors)
     true
 }
 
-fn check_container_name(name: &str, at: &At<'_>, errors: &mut Errors) {
+pub(in super::super) fn check_container_name(name: &str, at: &At<'_>, errors: &mut Errors) {
     check_name(name, at, errors);
     if !name.contains('/') {
         if !matches!(name, "cpu" | "memory" | "ephemeral-storage") && !is_huge_page(name) {

@@ -146,7 +146,7 @@ fn check_label_keys(term: &At<'_>, errors: &mut Errors) {
 }
 
 /// What taints a pod tolerates.
-pub(super) fn check_tolerations(tolerations: &At<'_>, errors: &mut Errors) {
+pub(in super::super) fn check_tolerations(tolerations: &At<'_>, errors: &mut Errors) {
     for toleration in tolerations.items() {
         let (key, operator, effect) =
             (toleration.field("key"), toleration.field("operator"), toleration.field("effect"));
