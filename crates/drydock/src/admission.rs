@@ -22,7 +22,7 @@ impl Cluster {
             self.admit_into_namespace(kind, object)?;
         }
         match (kind.group.as_str(), kind.kind.as_str()) {
-            ("", "Service") => self.allocate_addresses(object, old),
+            ("", "Service") => self.admit_service(kind, object, old)?,
             ("", "Pod") if old.is_none() && self.lives() => self.admit_pod(kind, object)?,
             ("", "PersistentVolumeClaim") if old.is_none() && self.lives() => self.admit_claim(object),
             ("", "PersistentVolume") if old.is_none() && self.lives() => {

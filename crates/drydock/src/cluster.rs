@@ -28,6 +28,8 @@ pub(crate) struct Cluster {
     pub(crate) tokens: BTreeMap<String, User>,
     /// Whether requests are refused that no role allows.
     pub(crate) rbac: bool,
+    /// What the client of the current request is warned of.
+    pub(crate) warnings: Vec<String>,
     /// What containers do.
     pub(crate) script: Script,
     pub(crate) logs: Logs,
@@ -117,6 +119,7 @@ impl Cluster {
             random: fastrand::Rng::with_seed(seed),
             tokens: BTreeMap::new(),
             rbac,
+            warnings: Vec::new(),
             script,
             logs: Logs::default(),
             witness: Witness::default(),
@@ -131,6 +134,7 @@ impl Cluster {
     /// Carries a request out.
     pub(crate) fn execute(&mut self, request: &Request) -> Result<Reply, Status> {
         self.authorise(request)?;
+        self.warnings.clear();
         let reply = match request.verb {
             Verb::Get => self.get(request),
             Verb::List => self.list(request),
@@ -141,10 +145,11 @@ impl Cluster {
             Verb::Delete => self.delete(request),
             Verb::DeleteCollection => self.delete_collection(request),
         };
+        let warnings = std::mem::take(&mut self.warnings);
         if request.verb.writes() {
             self.settle();
         }
-        reply
+        reply.map(|reply| reply.warn(warnings))
     }
 
     /// Whether anything happens by itself but what is part of the API.

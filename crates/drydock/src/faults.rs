@@ -9,8 +9,8 @@
 //! let faults = Faults::new(0);
 //! faults.on(|call| call.resource == "jobs" && call.verb == "create").times(1).fail(Fault::Conflict);
 //! faults.stop_at(3, When::After);
-//! let client = kube::Client::new(faults.around(Drydock::new()), "default");
-//! # drop(client);
+//! let service = faults.around(Drydock::new()); // for `kube::Client::new(service, "default")`
+//! # drop(service);
 //! ```
 
 mod call;

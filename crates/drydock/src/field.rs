@@ -104,12 +104,17 @@ pub struct FieldError {
     pub field: String,
     /// What kind.
     pub reason: Reason,
-    value: Option<Value>,
+    /// The value as the message shows it.
+    value: Option<String>,
     detail: String,
 }
 
 impl FieldError {
     fn make(path: &Path, reason: Reason, value: Option<Value>, detail: impl Into<String>) -> Self {
+        let value = value.map(|value| match value {
+            Value::String(text) => quote(&text),
+            other => go_json(&other),
+        });
         Self { field: path.to_string(), reason, value, detail: detail.into() }
     }
 
@@ -126,6 +131,11 @@ impl FieldError {
     /// As [`FieldError::invalid`], without showing the value.
     pub fn invalid_omitted(path: &Path, detail: impl Into<String>) -> Self {
         Self::make(path, Reason::Invalid, None, detail)
+    }
+
+    /// As [`FieldError::invalid`], with a value that has been printed already.
+    pub(crate) fn invalid_printed(path: &Path, printed: String, detail: impl Into<String>) -> Self {
+        Self { value: Some(printed), ..Self::make(path, Reason::Invalid, None, detail) }
     }
 
     /// The value has another type than the schema says.
@@ -155,6 +165,18 @@ impl FieldError {
         Self::make(path, Reason::NotFound, Some(value.into()), "")
     }
 
+    /// The same error about a value that has been printed already.
+    #[must_use]
+    pub(crate) fn showing(self, printed: String) -> Self {
+        Self { value: Some(printed), ..self }
+    }
+
+    /// The same error with another explanation.
+    #[must_use]
+    pub(crate) fn because(self, detail: impl Into<String>) -> Self {
+        Self { detail: detail.into(), ..self }
+    }
+
     /// The value has more than `limit` bytes.
     pub fn too_long(path: &Path, limit: usize) -> Self {
         let bytes = if limit == 1 { "byte" } else { "bytes" };
@@ -172,10 +194,7 @@ impl FieldError {
         let mut text = self.reason.words().to_owned();
         if let Some(value) = &self.value {
             text.push_str(": ");
-            match value {
-                Value::String(value) => text.push_str(&quote(value)),
-                other => text.push_str(&other.to_string()),
-            }
+            text.push_str(value);
         }
         if !self.detail.is_empty() {
             text.push_str(": ");
@@ -216,6 +235,22 @@ pub fn quote(text: &str) -> String {
     quoted
 }
 
+/// JSON as Go writes it, which escapes what HTML could mistake for markup.
+pub(crate) fn go_json(value: &Value) -> String {
+    let text = value.to_string();
+    if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match character {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => escaped.push_str(&format!("\\u{:04x}", character as u32)),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
 /// Several errors in one text: alone as it is, otherwise in brackets, each once.
 pub fn aggregate(errors: &[FieldError]) -> String {
     let mut texts: Vec<String> = Vec::new();
@@ -248,6 +283,20 @@ mod tests {
             r#"spec.a[0][k]: Unsupported value: "x": supported values: "A", "B""#
         );
         assert_eq!(FieldError::too_many(&spec, 3, 1).to_string(), "spec: Too many: 3: must have at most 1 item");
+    }
+
+    #[test]
+    fn values_are_shown_as_go_shows_them() {
+        let path = Path::new("spec");
+        assert_eq!(
+            FieldError::invalid(&path, serde_json::json!(["a<b"]), "no").to_string(),
+            r#"spec: Invalid value: ["a\u003cb"]: no"#
+        );
+        assert_eq!(FieldError::invalid(&path, "a<b", "no").to_string(), r#"spec: Invalid value: "a<b": no"#);
+        assert_eq!(
+            FieldError::invalid_printed(&path, "{\"B\":1,\"A\":2}".to_owned(), "no").to_string(),
+            r#"spec: Invalid value: {"B":1,"A":2}: no"#
+        );
     }
 
     #[test]

@@ -32,6 +32,29 @@ pub(crate) fn canonical(text: &str) -> Result<String, QuantityError> {
     Ok(write(nano, format))
 }
 
+/// A quantity in billionths of a unit.
+pub(crate) fn nano_units(text: &str) -> Option<i128> {
+    parse(text).ok().map(|(nano, _)| nano)
+}
+
+/// The quantity rounded up to thousandths, which is as fine as resource lists are kept.
+pub(crate) fn round_up_to_milli(text: &str) -> Option<String> {
+    let (nano, format) = parse(text).ok()?;
+    let rest = nano.rem_euclid(NANO / 1000);
+    let rounded = if rest == 0 { nano } else { nano - rest + NANO / 1000 };
+    Some(write(rounded, format))
+}
+
+/// The sum of quantities, written as the first of them that is not zero.
+pub(crate) fn sum<'a>(texts: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let mut total = (0i128, Format::DecimalSi);
+    for text in texts {
+        let (nano, format) = parse(text).ok()?;
+        total = (total.0.saturating_add(nano), if total.0 == 0 { format } else { total.1 });
+    }
+    Some(write(total.0, total.1))
+}
+
 fn parse(text: &str) -> Result<(i128, Format), QuantityError> {
     let (negative, rest) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
@@ -162,6 +185,16 @@ mod tests {
         ] {
             assert_eq!(canonical(text).as_deref(), Ok(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn quantities_can_be_rounded_and_added() {
+        assert_eq!(round_up_to_milli("100u").as_deref(), Some("1m"));
+        assert_eq!(round_up_to_milli("-1500u").as_deref(), Some("-1m"));
+        assert_eq!(round_up_to_milli("1Gi").as_deref(), Some("1Gi"));
+        assert_eq!(sum(["0", "1Gi", "1Mi"]).as_deref(), Some("1025Mi"));
+        assert_eq!(sum(["100m", "1"]).as_deref(), Some("1100m"));
+        assert_eq!(nano_units("2n"), Some(2));
     }
 
     #[test]

@@ -1,13 +1,15 @@
-use crate::{field::FieldError, kinds::rules::NameRule, object::Object};
-pub(crate) fn qualified_name(_: &str) -> Vec<String> {
-    Vec::new()
-}
-pub(crate) fn label_value(_: &str) -> Vec<String> {
-    Vec::new()
-}
-pub(crate) fn metadata(_: &Object, _: NameRule, _: bool) -> Vec<FieldError> {
-    Vec::new()
-}
-pub(crate) fn metadata_update(_: &Object, _: &Object) -> Vec<FieldError> {
-    Vec::new()
-}
+//! What the API server refuses in the metadata of every object, and how names, labels, selectors and other texts
+//! must look (apimachinery v0.34 `api/validation` and `util/validation`).
+
+mod at;
+pub(crate) mod diff;
+pub(crate) mod format;
+pub(crate) mod metadata;
+mod printed;
+pub(crate) mod selector;
+
+pub(crate) use at::{At, Errors, IMMUTABLE};
+pub(crate) use metadata::{
+    all_invalid, annotations, labels, metadata, metadata_update, names, standard_finalizer, standard_finalizers,
+};
+pub(crate) use printed::{pretty, printed, printed_list};

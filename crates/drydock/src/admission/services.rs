@@ -1,45 +1,51 @@
 //! The addresses and ports of Services.
 
 use crate::cluster::Cluster;
-use crate::kinds::Storage;
+use crate::kinds::rules::service as rules;
+use crate::kinds::{Kind, Storage};
 use crate::object::Object;
+use crate::status::Status;
 use serde_json::{Value, json};
 
 impl Cluster {
-    /// Gives a Service the addresses and ports that it needs and does not name.
-    pub(super) fn allocate_addresses(&mut self, service: &mut Object, old: Option<&Object>) {
-        let kind = service.text(&["spec", "type"]);
-        if kind == "ExternalName" {
-            return;
+    /// Gives a Service the addresses and ports that it needs and does not name, or keeps those that it has.
+    pub(super) fn admit_service(
+        &mut self,
+        kind: &Kind,
+        service: &mut Object,
+        old: Option<&Object>,
+    ) -> Result<(), Status> {
+        if let Some(old) = old {
+            rules::carry_allocated(service, old);
         }
-        let needs_ports = matches!(kind, "NodePort" | "LoadBalancer");
-        if service.text(&["spec", "clusterIP"]).is_empty() {
-            let kept = old.map(|old| old.text(&["spec", "clusterIP"])).filter(|address| !address.is_empty());
-            let address = kept.map_or_else(|| self.free_address(), str::to_owned);
+        rules::set_families(service, old);
+        let errors = rules::refuse_families(service);
+        if !errors.is_empty() {
+            return Err(Status::invalid(kind, service.name(), &errors));
+        }
+        let service_type = service.text(&["spec", "type"]).to_owned();
+        if service_type != "ExternalName" && service.text(&["spec", "clusterIP"]).is_empty() {
+            let address = self.free_address();
+            service.set(&["spec", "clusterIPs"], json!([address]));
             service.set(&["spec", "clusterIP"], address);
         }
-        if service.list(&["spec", "clusterIPs"]).is_empty() {
-            let address = service.text(&["spec", "clusterIP"]).to_owned();
-            service.set(&["spec", "clusterIPs"], json!([address]));
-        }
-        if service.list(&["spec", "ipFamilies"]).is_empty() {
-            service.set(&["spec", "ipFamilies"], json!(["IPv4"]));
-        }
-        if service.text(&["spec", "ipFamilyPolicy"]).is_empty() {
-            service.set(&["spec", "ipFamilyPolicy"], "SingleStack");
-        }
-        if needs_ports {
+        if matches!(service_type.as_str(), "NodePort" | "LoadBalancer") {
             self.allocate_node_ports(service);
         }
+        let is_local = service_type == "LoadBalancer" && service.text(&["spec", "externalTrafficPolicy"]) == "Local";
+        if is_local && service.integer(&["spec", "healthCheckNodePort"]).is_none() {
+            let taken: Vec<i64> = self.services().flat_map(ports_of).collect();
+            service.set(&["spec", "healthCheckNodePort"], free_port(&taken));
+        }
+        Ok(())
     }
 
     fn allocate_node_ports(&mut self, service: &mut Object) {
-        let mut taken = self.services().flat_map(|service| node_ports(service).collect::<Vec<_>>()).collect::<Vec<_>>();
-        taken.extend(node_ports(service));
+        let mut taken: Vec<i64> = self.services().flat_map(ports_of).chain(ports_of(service)).collect();
         if let Some(Value::Array(ports)) = service.map_at(&["spec"]).get_mut("ports") {
             for port in ports.iter_mut().filter_map(Value::as_object_mut) {
                 if port.get("nodePort").and_then(Value::as_i64).unwrap_or_default() == 0 {
-                    let free = (30000..32768).find(|port| !taken.contains(port)).unwrap_or(32767);
+                    let free = free_port(&taken);
                     taken.push(free);
                     port.insert("nodePort".to_owned(), free.into());
                 }
@@ -58,7 +64,13 @@ impl Cluster {
     }
 }
 
-fn node_ports(service: &Object) -> impl Iterator<Item = i64> {
+/// A port of nodes that nobody has. There are more of them than any cluster in memory has Services.
+fn free_port(taken: &[i64]) -> i64 {
+    (30000..32768).find(|port| !taken.contains(port)).unwrap_or(32767)
+}
+
+fn ports_of(service: &Object) -> Vec<i64> {
     let ports = service.list(&["spec", "ports"]).iter();
-    ports.filter_map(|port| port.get("nodePort").and_then(Value::as_i64)).filter(|port| *port != 0)
+    let ports = ports.filter_map(|port| port.get("nodePort").and_then(Value::as_i64));
+    ports.chain(service.integer(&["spec", "healthCheckNodePort"])).filter(|port| *port != 0).collect()
 }

@@ -1,9 +1,66 @@
-//! What the API server knows of particular kinds: defaults, generated fields, and what it refuses.
+//! What the API server knows of particular kinds: defaults, generated fields, and what it refuses
+//! (Kubernetes 1.34 `pkg/apis` and `pkg/registry`).
 
-use crate::field::FieldError;
+mod access;
+mod admission_policy;
+mod autoscaler;
+mod claim;
+mod cluster;
+mod config;
+mod definition;
+mod endpoints;
+mod event;
+mod fill;
+mod ingress;
+mod job;
+mod network;
+mod pod;
+mod policy;
+mod quota;
+#[cfg(test)]
+mod recorded;
+mod registration;
+pub(crate) mod service;
+mod stateful_set;
+mod volume;
+mod webhook;
+mod workload;
+pub(crate) mod zeros;
+
+pub(crate) use access::{CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING};
+pub(crate) use admission_policy::{ADMISSION_POLICY, POLICY_BINDING};
+pub(crate) use autoscaler::{AUTOSCALER, AUTOSCALER_V1};
+pub(crate) use claim::CLAIM;
+pub(crate) use cluster::{NAMESPACE, NODE, SERVICE_ACCOUNT};
+pub(crate) use config::{CONFIG_MAP, SECRET};
+pub(crate) use definition::DEFINITION;
+pub(crate) use endpoints::{ENDPOINT_SLICE, ENDPOINTS};
+pub(crate) use event::{EVENT, NEW_EVENT};
+pub(crate) use ingress::{INGRESS, INGRESS_CLASS};
+pub(crate) use job::JOB;
+pub(crate) use job::cron::CRON_JOB;
+pub(crate) use network::{ADDRESS, NETWORK_POLICY, SERVICE_CIDR};
+pub(crate) use pod::{POD, POD_TEMPLATE};
+pub(crate) use policy::{DISRUPTION_BUDGET, LEASE, PRIORITY_CLASS};
+pub(crate) use quota::{LIMIT_RANGE, RESOURCE_QUOTA};
+pub(crate) use registration::{API_SERVICE, CERTIFICATE_REQUEST, RUNTIME_CLASS};
+pub(crate) use service::SERVICE;
+pub(crate) use stateful_set::STATEFUL_SET;
+pub(crate) use volume::{ATTACHMENT, ATTRIBUTES_CLASS, CAPACITY, DRIVER, DRIVER_NODE, STORAGE_CLASS, VOLUME};
+pub(crate) use webhook::{MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS};
+pub(crate) use workload::{CONTROLLER_REVISION, DAEMON_SET, DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER};
+pub(crate) use zeros::{forget_empty, write_zeros};
+
 use crate::object::Object;
+use crate::validate::{self, Errors};
+use serde_json::{Map, Value};
 
 /// The rules of one kind. Each function is pure: what depends on other objects is admission's business.
+///
+/// A new object is decoded, gets its `default`s, its uid and name, is admitted, goes through `prepare_create` and is
+/// judged by [`Rules::refuse_create`]. A changed one is decoded, gets its `default`s, is admitted, goes through
+/// `prepare_update` with the stored object and is judged by [`Rules::refuse_update`]; through `/status` it is
+/// `prepare_status` and [`Rules::refuse_status`].
 pub(crate) struct Rules {
     /// How names must look.
     pub(crate) name: NameRule,
@@ -15,12 +72,18 @@ pub(crate) struct Rules {
     pub(crate) prepare_create: fn(&mut Object),
     /// Carries over what an update may not change: (new, old).
     pub(crate) prepare_update: fn(&mut Object, &Object),
-    /// What is wrong with a new object.
-    pub(crate) check: fn(&Object) -> Vec<FieldError>,
-    /// What is wrong with a changed object: (new, old).
-    pub(crate) check_update: fn(&Object, &Object) -> Vec<FieldError>,
+    /// Carries over what an update through `/status` may not change: (new, old).
+    pub(crate) prepare_status: fn(&mut Object, &Object),
+    /// What is wrong with a new object, but for its metadata.
+    pub(crate) check: fn(&Object) -> Errors,
+    /// What is wrong with a changed object, but for its metadata: (new, old).
+    pub(crate) check_update: fn(&Object, &Object) -> Errors,
     /// What is wrong with a changed status: (new, old).
-    pub(crate) check_status: fn(&Object, &Object) -> Vec<FieldError>,
+    pub(crate) check_status: fn(&Object, &Object) -> Errors,
+    /// What the client is warned of: (new, old).
+    pub(crate) warnings: fn(&Object, Option<&Object>) -> Vec<String>,
+    /// Finalizers without a domain are refused, but for the few that the server knows.
+    pub(crate) standard_finalizers: bool,
     /// An update of an absent object creates it.
     pub(crate) create_on_update: bool,
     /// An update without a resourceVersion is taken, whatever is stored.
@@ -43,12 +106,90 @@ pub(crate) enum NameRule {
 /// When `metadata.generation` goes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generation {
-    /// The kind has none.
+    /// The kind has none; what the client writes is kept.
     Never,
+    /// It is 1 and stays so.
+    Once,
     /// When `spec` changes.
     WithSpec,
+    /// When `spec` changes, but new objects have none.
+    WithSpecLater,
+    /// When `spec` or an annotation changes.
+    WithSpecOrAnnotations,
     /// When anything but metadata and status changes.
     WithContent,
+    /// When anything but metadata and status, or a label changes.
+    WithContentOrLabels,
+}
+
+impl Generation {
+    /// The generation of a new object, if the kind sets it.
+    pub(crate) fn first(self) -> Option<i64> {
+        (!matches!(self, Self::Never | Self::WithSpecLater)).then_some(1)
+    }
+
+    /// Whether an update makes a new generation. A client cannot set it: the update starts from the old one.
+    pub(crate) fn rises(self, new: &Object, old: &Object) -> bool {
+        let differs = |path: &[&str]| new.at(path) != old.at(path);
+        match self {
+            Self::Never | Self::Once => false,
+            Self::WithSpec | Self::WithSpecLater => differs(&["spec"]),
+            Self::WithSpecOrAnnotations => differs(&["spec"]) || differs(&["metadata", "annotations"]),
+            Self::WithContent => content(new) != content(old),
+            Self::WithContentOrLabels => content(new) != content(old) || differs(&["metadata", "labels"]),
+        }
+    }
+}
+
+/// What is neither metadata nor status.
+fn content(object: &Object) -> Map<String, Value> {
+    let mut fields = object.fields().clone();
+    fields.retain(|name, _| !matches!(name.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
+    fields
+}
+
+impl Rules {
+    /// What is wrong with a new object.
+    pub(crate) fn refuse_create(&self, object: &Object, namespaced: bool) -> Errors {
+        let mut errors = validate::metadata(object, self.name, namespaced);
+        errors.extend(self.refuse_finalizers(object));
+        errors.extend((self.check)(object));
+        if errors.is_empty() {
+            errors = validate::metadata(object, NameRule::PathSegment, namespaced);
+        }
+        errors
+    }
+
+    /// What is wrong with a changed object.
+    pub(crate) fn refuse_update(&self, new: &Object, old: &Object, namespaced: bool) -> Errors {
+        self.refuse_change(new, old, namespaced, self.check_update)
+    }
+
+    /// What is wrong with an object whose status was changed.
+    pub(crate) fn refuse_status(&self, new: &Object, old: &Object, namespaced: bool) -> Errors {
+        self.refuse_change(new, old, namespaced, self.check_status)
+    }
+
+    fn refuse_change(
+        &self,
+        new: &Object,
+        old: &Object,
+        namespaced: bool,
+        check: fn(&Object, &Object) -> Errors,
+    ) -> Errors {
+        let mut errors = validate::metadata(new, NameRule::PathSegment, namespaced);
+        let update = validate::metadata_update(new, old);
+        // Once for every object and once by the kind's own rules, as the causes in the answer show.
+        errors.extend(update.iter().cloned());
+        errors.extend(update);
+        errors.extend(self.refuse_finalizers(new));
+        errors.extend(check(new, old));
+        errors
+    }
+
+    fn refuse_finalizers(&self, object: &Object) -> Errors {
+        if self.standard_finalizers { validate::standard_finalizers(object) } else { Vec::new() }
+    }
 }
 
 /// The rules of kinds that have none of their own.
@@ -58,43 +199,69 @@ pub(crate) const PLAIN: Rules = Rules {
     default: |_| {},
     prepare_create: |_| {},
     prepare_update: |_, _| {},
+    prepare_status: keep_all_but_status,
     check: |_| Vec::new(),
     check_update: |_, _| Vec::new(),
     check_status: |_, _| Vec::new(),
+    warnings: |_, _| Vec::new(),
+    standard_finalizers: true,
     create_on_update: false,
     unconditional_update: true,
 };
 
-/// The rules of custom resources; their schemas say the rest.
-pub(crate) static CUSTOM: Rules = Rules { generation: Generation::WithContent, unconditional_update: false, ..PLAIN };
+/// The rules of kinds whose status only `/status` changes.
+const WITH_STATUS: Rules = Rules { prepare_create: clear_status, prepare_update: keep_status, ..PLAIN };
 
-macro_rules! plain { ($($name:ident),*) => { $( pub(crate) static $name: Rules = Rules { ..PLAIN }; )* } }
-plain!(
-    CONFIG_MAP,
-    NAMESPACE,
-    NODE,
-    CLAIM,
-    VOLUME,
-    POD,
-    POD_TEMPLATE,
-    REPLICATION_CONTROLLER,
-    SECRET,
-    SERVICE,
-    WEBHOOKS,
-    ADMISSION_POLICY,
-    DEFINITION,
-    DAEMON_SET,
-    DEPLOYMENT,
-    REPLICA_SET,
-    STATEFUL_SET,
-    AUTOSCALER,
-    CRON_JOB,
-    JOB,
-    INGRESS,
-    NETWORK_POLICY,
-    DISRUPTION_BUDGET,
-    ROLE_BINDING,
-    ROLE,
-    PRIORITY_CLASS,
-    STORAGE_CLASS
-);
+/// The rules of custom resources; their schemas say the rest.
+pub(crate) static CUSTOM: Rules = Rules {
+    generation: Generation::WithContent,
+    prepare_status: keep_all_but_bare_status,
+    standard_finalizers: false,
+    unconditional_update: false,
+    ..PLAIN
+};
+
+fn clear_status(object: &mut Object) {
+    object.set(&["status"], Map::new());
+}
+
+fn keep_status(new: &mut Object, old: &Object) {
+    keep(new, old, "status");
+}
+
+/// Takes a top-level field from the old object.
+fn keep(new: &mut Object, old: &Object, field: &str) {
+    match old.get(field) {
+        Some(value) => new.set(&[field], value.clone()),
+        None => {
+            new.remove(&[field]);
+        }
+    }
+}
+
+/// `/status` also takes labels, annotations and the like from the client.
+fn keep_all_but_status(new: &mut Object, old: &Object) {
+    new.fields_mut().retain(|field, _| matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
+    for (field, value) in content(old) {
+        new.set(&[&field], value);
+    }
+}
+
+/// `/status` takes only the status, as newer kinds do.
+fn keep_all_but_bare_status(new: &mut Object, old: &Object) {
+    keep_all_but_status(new, old);
+    keep_metadata(new, old);
+}
+
+/// Keeps what a subresource of newer kinds does not take from the client.
+pub(crate) fn keep_metadata(new: &mut Object, old: &Object) {
+    for field in ["deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences"] {
+        let path = ["metadata", field];
+        match old.at(&path) {
+            Some(value) => new.set(&path, value.clone()),
+            None => {
+                new.remove(&path);
+            }
+        }
+    }
+}

@@ -130,9 +130,9 @@ impl Row {
 pub(crate) static ROWS: &[Row] = &[
     row::<core::Binding>().question(),
     row::<core::ConfigMap>().short(&["cm"]).rules(&rules::CONFIG_MAP),
-    row::<core::Endpoints>().short(&["ep"]),
-    row::<core::Event>().short(&["ev"]),
-    row::<core::LimitRange>().short(&["limits"]),
+    row::<core::Endpoints>().short(&["ep"]).rules(&rules::ENDPOINTS),
+    row::<core::Event>().short(&["ev"]).rules(&rules::EVENT),
+    row::<core::LimitRange>().short(&["limits"]).rules(&rules::LIMIT_RANGE),
     row::<core::Namespace>()
         .short(&["ns"])
         .with(&["finalize", "status"])
@@ -152,21 +152,21 @@ pub(crate) static ROWS: &[Row] = &[
         .in_all()
         .with(&["scale", "status"])
         .rules(&rules::REPLICATION_CONTROLLER),
-    row::<core::ResourceQuota>().short(&["quota"]).with_status(),
+    row::<core::ResourceQuota>().short(&["quota"]).with_status().rules(&rules::RESOURCE_QUOTA),
     row::<core::Secret>().rules(&rules::SECRET),
-    row::<core::ServiceAccount>().short(&["sa"]).with(&["token"]),
+    row::<core::ServiceAccount>().short(&["sa"]).with(&["token"]).rules(&rules::SERVICE_ACCOUNT),
     row::<core::Service>().short(&["svc"]).in_all().with_status().rules(&rules::SERVICE),
-    row::<admission::MutatingWebhookConfiguration>().extends_the_api().rules(&rules::WEBHOOKS),
+    row::<admission::MutatingWebhookConfiguration>().extends_the_api().rules(&rules::MUTATING_WEBHOOKS),
     row::<admission::ValidatingAdmissionPolicy>().extends_the_api().with_status().rules(&rules::ADMISSION_POLICY),
-    row::<admission::ValidatingAdmissionPolicyBinding>().extends_the_api(),
-    row::<admission::ValidatingWebhookConfiguration>().extends_the_api().rules(&rules::WEBHOOKS),
+    row::<admission::ValidatingAdmissionPolicyBinding>().extends_the_api().rules(&rules::POLICY_BINDING),
+    row::<admission::ValidatingWebhookConfiguration>().extends_the_api().rules(&rules::VALIDATING_WEBHOOKS),
     row::<apiextensions::CustomResourceDefinition>()
         .short(&["crd", "crds"])
         .extends_the_api()
         .with_status()
         .rules(&rules::DEFINITION),
-    row::<apiregistration::APIService>().extends_the_api().with_status(),
-    row::<apps::ControllerRevision>(),
+    row::<apiregistration::APIService>().extends_the_api().with_status().rules(&rules::API_SERVICE),
+    row::<apps::ControllerRevision>().rules(&rules::CONTROLLER_REVISION),
     row::<apps::DaemonSet>().short(&["ds"]).in_all().with_status().rules(&rules::DAEMON_SET),
     row::<apps::Deployment>().short(&["deploy"]).in_all().with(&["scale", "status"]).rules(&rules::DEPLOYMENT),
     row::<apps::ReplicaSet>().short(&["rs"]).in_all().with(&["scale", "status"]).rules(&rules::REPLICA_SET),
@@ -182,29 +182,33 @@ pub(crate) static ROWS: &[Row] = &[
         .short(&["hpa"])
         .in_all()
         .with_status()
-        .stored_as("autoscaling", "v2"),
+        .stored_as("autoscaling", "v2")
+        .rules(&rules::AUTOSCALER_V1),
     row::<batch::CronJob>().short(&["cj"]).in_all().with_status().rules(&rules::CRON_JOB),
     row::<batch::Job>().in_all().with_status().rules(&rules::JOB),
-    row::<certificates::CertificateSigningRequest>().short(&["csr"]).with(&["approval", "status"]),
-    row::<coordination::Lease>(),
-    row::<discovery::EndpointSlice>(),
-    row::<events::Event>().short(&["ev"]).stored_as("", "v1"),
-    row::<networking::IngressClass>(),
+    row::<certificates::CertificateSigningRequest>()
+        .short(&["csr"])
+        .with(&["approval", "status"])
+        .rules(&rules::CERTIFICATE_REQUEST),
+    row::<coordination::Lease>().rules(&rules::LEASE),
+    row::<discovery::EndpointSlice>().rules(&rules::ENDPOINT_SLICE),
+    row::<events::Event>().short(&["ev"]).stored_as("", "v1").rules(&rules::NEW_EVENT),
+    row::<networking::IngressClass>().rules(&rules::INGRESS_CLASS),
     row::<networking::Ingress>().short(&["ing"]).with_status().rules(&rules::INGRESS),
-    row::<networking::IPAddress>().short(&["ip"]),
+    row::<networking::IPAddress>().short(&["ip"]).rules(&rules::ADDRESS),
     row::<networking::NetworkPolicy>().short(&["netpol"]).rules(&rules::NETWORK_POLICY),
-    row::<networking::ServiceCIDR>().with_status(),
-    row::<node::RuntimeClass>(),
+    row::<networking::ServiceCIDR>().with_status().rules(&rules::SERVICE_CIDR),
+    row::<node::RuntimeClass>().rules(&rules::RUNTIME_CLASS),
     row::<policy::PodDisruptionBudget>().short(&["pdb"]).with_status().rules(&rules::DISRUPTION_BUDGET),
-    row::<rbac::ClusterRoleBinding>().rules(&rules::ROLE_BINDING),
-    row::<rbac::ClusterRole>().rules(&rules::ROLE),
+    row::<rbac::ClusterRoleBinding>().rules(&rules::CLUSTER_ROLE_BINDING),
+    row::<rbac::ClusterRole>().rules(&rules::CLUSTER_ROLE),
     row::<rbac::RoleBinding>().rules(&rules::ROLE_BINDING),
     row::<rbac::Role>().rules(&rules::ROLE),
     row::<scheduling::PriorityClass>().short(&["pc"]).rules(&rules::PRIORITY_CLASS),
-    row::<storage::CSIDriver>(),
-    row::<storage::CSINode>(),
-    row::<storage::CSIStorageCapacity>(),
+    row::<storage::CSIDriver>().rules(&rules::DRIVER),
+    row::<storage::CSINode>().rules(&rules::DRIVER_NODE),
+    row::<storage::CSIStorageCapacity>().rules(&rules::CAPACITY),
     row::<storage::StorageClass>().short(&["sc"]).rules(&rules::STORAGE_CLASS),
-    row::<storage::VolumeAttachment>().with_status(),
-    row::<storage::VolumeAttributesClass>().short(&["vac"]),
+    row::<storage::VolumeAttachment>().with_status().rules(&rules::ATTACHMENT),
+    row::<storage::VolumeAttributesClass>().short(&["vac"]).rules(&rules::ATTRIBUTES_CLASS),
 ];

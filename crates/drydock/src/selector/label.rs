@@ -117,11 +117,11 @@ impl Requirement {
 
     fn check(&self) -> Result<(), String> {
         let path = Path::new("key");
-        if let Some(error) = crate::validate::qualified_name(&self.key).first() {
+        if let Some(error) = crate::validate::format::qualified_name(&self.key).first() {
             return Err(FieldError::invalid(&path, self.key.as_str(), error.clone()).to_string());
         }
         for (index, value) in self.values.iter().enumerate() {
-            if let Some(error) = crate::validate::label_value(value).first() {
+            if let Some(error) = crate::validate::format::label_value(value).first() {
                 let path = Path::new("values").index(index).key(&self.key);
                 return Err(FieldError::invalid(&path, value.as_str(), error.clone()).to_string());
             }

@@ -2,8 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::field::FieldError;
-use crate::kinds::rules::Generation;
-use crate::kinds::{Kind, Kinds};
+use crate::kinds::{Kind, Kinds, rules};
 use crate::object::Object;
 use crate::options::WriteOptions;
 use crate::patch::fields::{FieldSet, Tracked};
@@ -75,19 +74,21 @@ impl Cluster {
         self.fill_metadata(&mut object);
         self.admit(kind, &mut object, None)?;
         let rules = kind.rules();
+        if let Some(first) = rules.generation.first() {
+            object.set(&["metadata", "generation"], first);
+        }
         (rules.prepare_create)(&mut object);
-        if kind.custom().is_some_and(|_| kind.has("status")) {
+        if kind.custom().is_some() && kind.has("status") {
             object.remove(&["status"]);
         }
-        if rules.generation != Generation::Never {
-            object.set(&["metadata", "generation"], 1);
-        }
-        let mut errors = validate::metadata(&object, rules.name, kind.namespaced);
-        errors.extend((rules.check)(&object));
+        rules::write_zeros(kind.schema(), &mut object);
+        let mut errors = rules.refuse_create(&object, kind.namespaced);
         errors.extend(kind.check_custom(&object, None));
         if !errors.is_empty() {
             return Err(Status::invalid(kind, object.name(), &errors));
         }
+        self.warnings.extend((rules.warnings)(&object, None));
+        rules::forget_empty(kind.schema(), &mut object);
         let stored = kind.stored(object);
         if self.store.get(&kind.storage, &Key::of(&stored)).is_some() {
             return Err(Status::already_exists(kind, stored.name()));
@@ -116,19 +117,33 @@ impl Cluster {
             self.track(kind, Some(&old), &mut new, write);
         }
         carry_over(&mut new, &old);
-        restrict(kind, write.subresource, &mut new, &old);
+        self.admit(kind, &mut new, Some(&old))?;
         let rules = kind.rules();
-        if write.subresource.is_none() {
-            (rules.prepare_update)(&mut new, &old);
+        match write.subresource {
+            None => (rules.prepare_update)(&mut new, &old),
+            Some("status") => (rules.prepare_status)(&mut new, &old),
+            Some(_) => {}
         }
-        if generation_changes(kind, rules.generation, &new, &old) {
+        if write.subresource != Some("status") && kind.custom().is_some() && kind.has("status") {
+            keep_status(&mut new, &old);
+        }
+        rules::write_zeros(kind.schema(), &mut new);
+        if rules.generation.rises(&new, &old) {
             new.set(&["metadata", "generation"], old.generation() + 1);
         }
-        self.admit(kind, &mut new, Some(&old))?;
-        let errors = self.check_update(kind, write.subresource, &new, &old);
+        let mut errors = match write.subresource {
+            None => rules.refuse_update(&new, &old, kind.namespaced),
+            Some("status") => rules.refuse_status(&new, &old, kind.namespaced),
+            Some(_) => validate::metadata_update(&new, &old),
+        };
+        errors.extend(kind.check_custom(&new, Some(&old)));
         if !errors.is_empty() {
             return Err(Status::invalid(kind, new.name(), &errors));
         }
+        if write.subresource.is_none() {
+            self.warnings.extend((rules.warnings)(&new, Some(&old)));
+        }
+        rules::forget_empty(kind.schema(), &mut new);
         new.set(&["metadata", "resourceVersion"], old.resource_version());
         managers::keep_times(&old, &mut new);
         let goes = is_ready_to_go(kind, &new);
@@ -147,18 +162,6 @@ impl Cluster {
                 .map_or_else(|| kind.served(&stored), |last| kind.served(&last)));
         }
         Ok(kind.served(&stored))
-    }
-
-    fn check_update(&self, kind: &Arc<Kind>, subresource: Option<&str>, new: &Object, old: &Object) -> Vec<FieldError> {
-        let rules = kind.rules();
-        let mut errors = validate::metadata_update(new, old);
-        match subresource {
-            None => errors.extend((rules.check_update)(new, old)),
-            Some("status") => errors.extend((rules.check_status)(new, old)),
-            Some(_) => {}
-        }
-        errors.extend(kind.check_custom(new, Some(old)));
-        errors
     }
 
     fn check_preconditions(&self, kind: &Arc<Kind>, new: &Object, old: &Object, source: Source) -> Result<(), Status> {
@@ -298,54 +301,12 @@ fn carry_over(new: &mut Object, old: &Object) {
     }
 }
 
-/// Through a subresource only its part of the object changes; through the object all but the status.
-fn restrict(kind: &Kind, subresource: Option<&str>, new: &mut Object, old: &Object) {
-    match subresource {
-        None if kind.has("status") => put_back(new, old, "status"),
-        Some("status") => {
-            let status = new.get("status").cloned();
-            let metadata = new.get("metadata").cloned();
-            let mut whole = old.clone();
-            set_or_remove(&mut whole, "status", status);
-            if kind.custom().is_some() {
-                if let Some(managed) = metadata.and_then(|metadata| metadata.get("managedFields").cloned()) {
-                    whole.set(&["metadata", "managedFields"], managed);
-                }
-            } else {
-                set_or_remove(&mut whole, "metadata", metadata);
-            }
-            *new = whole;
-        }
-        _ => {}
-    }
-}
-
-fn put_back(new: &mut Object, old: &Object, field: &str) {
-    set_or_remove(new, field, old.get(field).cloned());
-}
-
-fn set_or_remove(object: &mut Object, field: &str, value: Option<Value>) {
-    match value {
-        Some(value) => object.fields_mut().insert(field.to_owned(), value),
-        None => object.fields_mut().remove(field),
-    };
-}
-
-fn generation_changes(kind: &Kind, generation: Generation, new: &Object, old: &Object) -> bool {
-    match generation {
-        Generation::Never => false,
-        Generation::WithSpec => new.get("spec") != old.get("spec"),
-        Generation::WithContent => {
-            let skipped = |field: &str| field == "metadata" || (field == "status" && kind.has("status"));
-            let content = |object: &Object| -> Vec<(String, Value)> {
-                object
-                    .fields()
-                    .iter()
-                    .filter(|(field, _)| !skipped(field))
-                    .map(|(field, value)| (field.clone(), value.clone()))
-                    .collect()
-            };
-            content(new) != content(old)
+/// Keeps the status of a custom resource, which only `/status` changes.
+fn keep_status(new: &mut Object, old: &Object) {
+    match old.get("status") {
+        Some(status) => new.set(&["status"], status.clone()),
+        None => {
+            new.remove(&["status"]);
         }
     }
 }

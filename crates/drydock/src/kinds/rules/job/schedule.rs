@@ -1,0 +1,228 @@
+//! Schedules of CronJobs, with the refusals of the parser that Kubernetes uses (robfig/cron v3).
+
+use crate::field::quote;
+
+/// What a field of a schedule may hold.
+struct Bounds {
+    low: u64,
+    high: u64,
+    names: &'static [&'static str],
+}
+
+const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+const FIELDS: [Bounds; 5] = [
+    Bounds { low: 0, high: 59, names: &[] },
+    Bounds { low: 0, high: 23, names: &[] },
+    Bounds { low: 1, high: 31, names: &[] },
+    Bounds { low: 1, high: 12, names: &MONTHS },
+    Bounds { low: 0, high: 6, names: &DAYS },
+];
+const DESCRIPTORS: [&str; 7] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
+
+/// Whether a schedule is one, or why not.
+pub(super) fn parse(text: &str) -> Result<(), String> {
+    let mut text = text;
+    if let Some(rest) = text.strip_prefix("TZ=").or_else(|| text.strip_prefix("CRON_TZ=")) {
+        let (zone, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        if !is_zone(zone) {
+            return Err(format!("provided bad location {zone}: unknown time zone {zone}"));
+        }
+        text = rest.trim();
+    }
+    if text.starts_with('@') {
+        return parse_descriptor(text);
+    }
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    if fields.len() != FIELDS.len() {
+        let found = fields.join(" ");
+        return Err(format!("expected exactly 5 fields, found {}: [{found}]", fields.len()));
+    }
+    for (field, bounds) in fields.iter().zip(&FIELDS) {
+        for range in field.split(',').filter(|range| !range.is_empty()) {
+            parse_range(range, bounds)?;
+        }
+    }
+    Ok(())
+}
+
+fn parse_descriptor(text: &str) -> Result<(), String> {
+    if DESCRIPTORS.contains(&text) {
+        return Ok(());
+    }
+    match text.strip_prefix("@every ") {
+        Some(duration) => parse_duration(duration).map_err(|why| format!("failed to parse duration {text}: {why}")),
+        None => Err(format!("unrecognized descriptor: {text}")),
+    }
+}
+
+fn parse_range(text: &str, bounds: &Bounds) -> Result<(), String> {
+    let parts: Vec<&str> = text.split('/').collect();
+    let limits: Vec<&str> = parts.first().copied().unwrap_or_default().split('-').collect();
+    let (start, mut end) = match limits.as_slice() {
+        ["*" | "?", ..] => (bounds.low, bounds.high),
+        [one] => {
+            let one = parse_value(one, bounds.names)?;
+            (one, one)
+        }
+        [low, high] => (parse_value(low, bounds.names)?, parse_value(high, bounds.names)?),
+        [low, ..] => {
+            parse_value(low, bounds.names)?;
+            return Err(format!("too many hyphens: {text}"));
+        }
+        [] => return Ok(()),
+    };
+    let step = match parts.as_slice() {
+        [_] => 1,
+        [_, step] => {
+            let step = parse_number(step)?;
+            if limits.len() == 1 {
+                end = bounds.high;
+            }
+            step
+        }
+        _ => return Err(format!("too many slashes: {text}")),
+    };
+    if start < bounds.low {
+        Err(format!("beginning of range ({start}) below minimum ({}): {text}", bounds.low))
+    } else if end > bounds.high {
+        Err(format!("end of range ({end}) above maximum ({}): {text}", bounds.high))
+    } else if start > end {
+        Err(format!("beginning of range ({start}) beyond end of range ({end}): {text}"))
+    } else if step == 0 {
+        Err(format!("step of range should be a positive number: {text}"))
+    } else {
+        Ok(())
+    }
+}
+
+fn parse_value(text: &str, names: &[&str]) -> Result<u64, String> {
+    let lower = text.to_lowercase();
+    match names.iter().position(|name| *name == lower) {
+        // Months count from one, days of the week from zero.
+        Some(index) => Ok(index as u64 + u64::from(names.len() == MONTHS.len())),
+        None => parse_number(text),
+    }
+}
+
+fn parse_number(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let shown = quote(text);
+        return Err(format!("failed to parse int from {text}: strconv.Atoi: parsing {shown}: invalid syntax"));
+    }
+    match text.parse::<i64>() {
+        Ok(number) => u64::try_from(number).map_err(|_| format!("negative number ({number}) not allowed: {text}")),
+        Err(_) => {
+            let shown = quote(text);
+            Err(format!("failed to parse int from {text}: strconv.Atoi: parsing {shown}: value out of range"))
+        }
+    }
+}
+
+/// Durations such as `1h30m`.
+fn parse_duration(text: &str) -> Result<(), String> {
+    const UNITS: [&str; 8] = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
+    let shown = quote(text);
+    let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if rest == "0" {
+        return Ok(());
+    }
+    if rest.is_empty() {
+        return Err(format!("time: invalid duration {shown}"));
+    }
+    while !rest.is_empty() {
+        let number = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+        let (digits, after) = rest.split_at(number);
+        if !digits.bytes().any(|byte| byte.is_ascii_digit()) || digits.matches('.').count() > 1 {
+            return Err(format!("time: invalid duration {shown}"));
+        }
+        let unit_end = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(unit_end);
+        if unit.is_empty() {
+            return Err(format!("time: missing unit in duration {shown}"));
+        }
+        if !UNITS.contains(&unit) {
+            return Err(format!("time: unknown unit {} in duration {shown}", quote(unit)));
+        }
+        rest = after;
+    }
+    Ok(())
+}
+
+/// What is wrong with a time zone.
+pub(super) fn check_zone(zone: &str) -> Vec<String> {
+    if zone.is_empty() {
+        return vec!["timeZone must be nil or non-empty string".to_owned()];
+    }
+    let is_part = |part: &str| {
+        !matches!(part, "" | "." | "..")
+            && !part.starts_with('-')
+            && part.len() <= 14
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+'))
+    };
+    if !zone.split('/').all(is_part) {
+        return vec![format!("unknown time zone {zone}")];
+    }
+    let mut messages = Vec::new();
+    if zone.eq_ignore_ascii_case("local") {
+        let why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+        messages.push(why.to_owned());
+    }
+    if zone != "Local" && !is_zone(zone) {
+        messages.push(format!("unknown time zone {zone}"));
+    }
+    messages
+}
+
+fn is_zone(zone: &str) -> bool {
+    let (area, name) = zone.split_once('/').unwrap_or(("-", zone));
+    let mut lines = include_str!("zones.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.any(|line| line.split_once(' ').is_some_and(|(of, names)| of == area && names.split(' ').any(|n| n == name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_are_read_as_the_parser_of_kubernetes_reads_them() {
+        for right in [
+            "* * * * *",
+            "*/5 1-3 1,15 jan-mar SUN",
+            "@daily",
+            "@every 1h30m",
+            "0 0 ? * *",
+            "TZ=Europe/Berlin 0 0 * * *",
+        ] {
+            assert_eq!(parse(right), Ok(()), "{right}");
+        }
+        for (wrong, why) in [
+            ("* * * *", "expected exactly 5 fields, found 4: [* * * *]"),
+            ("60 * * * *", "end of range (60) above maximum (59): 60"),
+            ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
+            ("5-3 * * * *", "beginning of range (5) beyond end of range (3): 5-3"),
+            ("*/0 * * * *", "step of range should be a positive number: */0"),
+            ("a * * * *", "failed to parse int from a: strconv.Atoi: parsing \"a\": invalid syntax"),
+            ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
+            ("1/2/3 * * * *", "too many slashes: 1/2/3"),
+            ("@often", "unrecognized descriptor: @often"),
+            ("@every 5", "failed to parse duration @every 5: time: missing unit in duration \"5\""),
+            ("@every x", "failed to parse duration @every x: time: invalid duration \"x\""),
+            ("@every 5x", "failed to parse duration @every 5x: time: unknown unit \"x\" in duration \"5x\""),
+            ("TZ=Mars/Base * * * * *", "provided bad location Mars/Base: unknown time zone Mars/Base"),
+        ] {
+            assert_eq!(parse(wrong).as_ref().map_err(String::as_str), Err(why), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn time_zones_are_those_of_the_database() {
+        for zone in ["UTC", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+5"] {
+            assert!(check_zone(zone).is_empty(), "{zone}");
+        }
+        for zone in ["Mars/Base", "europe/berlin", "../etc", "a//b"] {
+            assert_eq!(check_zone(zone), [format!("unknown time zone {zone}")]);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What the server writes although nobody set it: Go has no way to leave out a struct, and some fields are written
+//! even when they are empty.
+
+use crate::object::Object;
+use crate::schema::definitions::short_name;
+use crate::schema::{Schema, Shape, Struct, View};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// Fields of types that are values, not pointers, or are written even when they are null.
+static VALUES: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
+    let lines = include_str!("zeros.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(' ')).map(|(name, fields)| (name, fields.split(' ').collect())).collect()
+});
+
+/// Writes what is empty and yet written, in an object of a built-in kind.
+pub(crate) fn write_zeros(schema: &Schema, object: &mut Object) {
+    if let (true, Shape::Struct(root)) = (schema.typed, schema.root().shape()) {
+        fill_struct(schema.root(), root, object.fields_mut());
+    }
+}
+
+fn fill(view: View<'_>, value: &mut Value) {
+    match (view.shape(), value) {
+        (Shape::Struct(object), Value::Object(fields)) => fill_struct(view, object, fields),
+        (Shape::List { items, .. }, Value::Array(list)) => {
+            list.iter_mut().for_each(|item| fill(view.go_to(*items), item));
+        }
+        (Shape::Map { values, .. }, Value::Object(entries)) => {
+            entries.values_mut().for_each(|value| fill(view.go_to(*values), value));
+        }
+        _ => {}
+    }
+}
+
+fn fill_struct(view: View<'_>, object: &Struct, fields: &mut Map<String, Value>) {
+    let Some(definition) = object.definition.as_deref() else { return };
+    let values = VALUES.get(short_name(definition)).map_or(&[][..], Vec::as_slice);
+    for (name, field) in &object.fields {
+        let below = view.go_to(field.node);
+        if fields.get(name).is_none_or(Value::is_null) {
+            if values.contains(&name.as_str()) || is_metadata(below) {
+                fields.insert(name.clone(), empty(below));
+            } else if field.keep_empty {
+                fields.insert(name.clone(), if field.pointer { Value::Null } else { zero(below) });
+            }
+        }
+        if let Some(value) = fields.get_mut(name) {
+            fill(below, value);
+        }
+    }
+}
+
+/// Forgets that a list or map was there where there is nothing in it, as an object of a built-in kind does when it is
+/// stored. Until then messages tell the one from the other.
+pub(crate) fn forget_empty(schema: &Schema, object: &mut Object) {
+    if schema.typed {
+        object.fields_mut().iter_mut().for_each(|(name, value)| {
+            if let Some(view) = schema.root().entry(name) {
+                forget(view, value);
+            }
+        });
+    }
+}
+
+fn forget(view: View<'_>, value: &mut Value) {
+    match (view.shape(), &mut *value) {
+        (Shape::List { .. }, Value::Array(items)) if items.is_empty() => *value = Value::Null,
+        (Shape::Map { .. }, Value::Object(entries)) if entries.is_empty() => *value = Value::Null,
+        (Shape::List { items, .. }, Value::Array(list)) => {
+            list.iter_mut().for_each(|item| forget(view.go_to(*items), item));
+        }
+        (Shape::Map { .. } | Shape::Struct(_), Value::Object(entries)) => {
+            for (name, value) in entries.iter_mut() {
+                if let Some(below) = view.entry(name) {
+                    forget(below, value);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_metadata(view: View<'_>) -> bool {
+    matches!(view.shape(), Shape::Struct(Struct { definition: Some(name), .. }) if name.ends_with(".meta.v1.ObjectMeta"))
+}
+
+/// A value type with nothing in it.
+fn empty(view: View<'_>) -> Value {
+    match view.shape() {
+        Shape::Struct(_) => Value::Object(Map::new()),
+        Shape::Quantity => Value::from("0"),
+        _ => Value::Null,
+    }
+}
+
+/// What a field that is always written holds when nobody set it.
+fn zero(view: View<'_>) -> Value {
+    match view.shape() {
+        Shape::Text => Value::from(""),
+        Shape::Flag => Value::from(false),
+        Shape::Integer(_) | Shape::Number | Shape::IntOrString => Value::from(0),
+        Shape::Quantity => Value::from("0"),
+        _ => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::Kinds;
+    use crate::schema::facts;
+    use serde_json::json;
+
+    fn written(api_version: &str, kind: &str, value: Value) -> Value {
+        let kinds = Kinds::default();
+        let mut object = Object::from_value(value).unwrap();
+        write_zeros(kinds.by_kind(api_version, kind).unwrap().schema(), &mut object);
+        object.into_value()
+    }
+
+    #[test]
+    fn every_type_and_field_is_known() {
+        for (name, fields) in VALUES.iter() {
+            let facts = facts::type_named(name).unwrap_or_else(|| panic!("{name}"));
+            for field in fields {
+                assert!(facts.field(field).is_some(), "{name}.{field}");
+            }
+        }
+    }
+
+    #[test]
+    fn structs_and_required_fields_are_written() {
+        assert_eq!(written("coordination.k8s.io/v1", "Lease", json!({})), json!({"metadata": {}, "spec": {}}));
+        assert_eq!(
+            written("policy/v1", "PodDisruptionBudget", json!({"metadata": {"name": "a"}})),
+            json!({"metadata": {"name": "a"}, "spec": {}, "status": {
+                "currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0,
+            }})
+        );
+        assert_eq!(written("rbac.authorization.k8s.io/v1", "Role", json!({})), json!({"metadata": {}, "rules": null}));
+        let mut slice = Object::from_value(json!({"endpoints": [], "addressType": "IPv4"})).unwrap();
+        forget_empty(Kinds::default().by_kind("discovery.k8s.io/v1", "EndpointSlice").unwrap().schema(), &mut slice);
+        assert_eq!(slice.into_value(), json!({"endpoints": null, "addressType": "IPv4"}));
+        let pod = written("v1", "Pod", json!({"spec": {"containers": [{"image": "a"}]}}));
+        assert_eq!(pod["spec"]["containers"], json!([{"name": "", "image": "a", "resources": {}}]));
+        assert_eq!(pod["status"], json!({}));
+    }
+}
