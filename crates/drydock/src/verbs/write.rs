@@ -128,7 +128,7 @@ impl Cluster {
             keep_status(&mut new, &old);
         }
         rules::write_zeros(kind.schema(), &mut new);
-        if rules.generation.rises(&new, &old) {
+        if write.subresource != Some("binding") && rules.generation.rises(&new, &old) {
             new.set(&["metadata", "generation"], old.generation() + 1);
         }
         let mut errors = match write.subresource {

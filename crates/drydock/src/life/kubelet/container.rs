@@ -56,6 +56,8 @@ pub(super) struct Running {
     pub(super) process: Process,
     /// It has ended, and nobody has noticed yet.
     pub(super) exit: Option<Exit>,
+    /// What is reported until the start is.
+    pub(super) before: Value,
     /// What it leaves behind when it ends.
     pub(super) message: Option<String>,
     /// It gets ready by the script, not by its probe.
@@ -150,34 +152,49 @@ impl Container {
     }
 
     /// When something happens to the container by itself.
-    pub(super) fn next_due(&self) -> Option<Timestamp> {
+    pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let State::Running(running) = &self.state else { return None };
         let reported = after(running.since, REPORT_START);
         let next = match &running.exit {
             Some(exit) => Some(exit.noticed),
             None => running.process.next_wake().map(|wake| after(running.since, wake)),
         };
-        [next, Some(reported), running.ready_from, self.probes.next_due()].into_iter().flatten().min()
+        let times = [next, Some(reported), running.ready_from, self.probes.next_due()];
+        times.into_iter().flatten().filter(|time| *time > now).min()
     }
 
-    /// The state as the kubelet reports it.
-    pub(super) fn reported_state(&self, now: Timestamp) -> Value {
-        match &self.state {
-            State::Running(running) if !running.is_reported(now) => self.waiting_again(),
+    /// The status as the kubelet reports it.
+    pub(super) fn status(&self, now: Timestamp) -> Value {
+        let state = match &self.state {
+            State::Running(running) if !running.is_reported(now) => return running.before.clone(),
             State::Running(running) => json!({"running": {"startedAt": crate::clock::time(running.since)}}),
             State::Waiting { reason, message } if message.is_empty() => json!({"waiting": {"reason": reason}}),
             State::Waiting { reason, message } => json!({"waiting": {"reason": reason, "message": message}}),
             State::Ended(exit) => json!({"terminated": exit.to_value()}),
+        };
+        let id = match &self.state {
+            State::Running(running) => Some(&running.id),
+            State::Waiting { .. } => self.last.as_ref().map(|exit| &exit.id),
+            State::Ended(exit) => Some(&exit.id),
+        };
+        let ready = match (&self.state, self.role) {
+            (State::Ended(exit), Role::Init) => exit.code == 0,
+            _ => self.is_ready(now),
+        };
+        let mut status = json!({
+            "name": self.name,
+            "state": state,
+            "lastState": self.last.as_ref().map_or(json!({}), |exit| json!({"terminated": exit.to_value()})),
+            "ready": ready,
+            "restartCount": self.restarts,
+            "image": self.spec.get("image"),
+            "imageID": if id.is_some() { "drydock://image" } else { "" },
+            "started": self.has_started(now),
+        });
+        if let Some(id) = id {
+            status["containerID"] = json!(id);
         }
-    }
-
-    /// What is reported of a start that has not been noticed yet.
-    fn waiting_again(&self) -> Value {
-        match &self.last {
-            Some(exit) => json!({"terminated": exit.to_value()}),
-            None if self.role == Role::Main => json!({"waiting": {"reason": "ContainerCreating"}}),
-            None => json!({"waiting": {"reason": "PodInitializing"}}),
-        }
+        status
     }
 }
 

@@ -313,7 +313,7 @@ impl Run {
     fn next_due(&self, pod: &Object, now: Timestamp) -> Option<Timestamp> {
         let containers = self.containers.iter().flat_map(|container| {
             let backoff = container.backoff.filter(|_| matches!(container.state, State::Waiting { .. }));
-            [container.next_due(), container.not_before, backoff.map(|backoff| backoff.until)]
+            [container.next_due(now), container.not_before, backoff.map(|backoff| backoff.until)]
         });
         let over = self.over.map(|over| after(over, if self.stopping.is_some() { REMOVE } else { FINISH }));
         let own = [

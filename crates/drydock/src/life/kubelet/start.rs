@@ -70,6 +70,7 @@ impl Container {
         };
         client.tell(pod, Tone::Normal, "Created", &format!("Created container: {}", self.name));
         client.tell(pod, Tone::Normal, "Started", &format!("Started container {}", self.name));
+        let before = self.status(now);
         if let Some(exit) = self.ended().cloned() {
             self.last = Some(exit);
             self.restarts += 1;
@@ -95,6 +96,7 @@ impl Container {
             since: now,
             process: process_of(pod, &command, behaviour.as_ref(), variables),
             exit: None,
+            before,
             message: behaviour.as_ref().and_then(|behaviour| behaviour.message.clone()),
             ready_from,
             never_ready: behaviour.is_some_and(|behaviour| behaviour.never_ready),

@@ -53,7 +53,7 @@ fn status(run: &Run, pod: &Object, now: Timestamp) -> Value {
         run.containers
             .iter()
             .filter(|container| (container.role == Role::Main) == main)
-            .map(|container| container_status(container, now))
+            .map(|container| container.status(now))
             .collect()
     };
     status["containerStatuses"] = json!(statuses(true));
@@ -64,44 +64,6 @@ fn status(run: &Run, pod: &Object, now: Timestamp) -> Value {
     if let Some(ended) = &run.ended {
         status["reason"] = json!(ended.reason);
         status["message"] = json!(ended.message);
-    }
-    status
-}
-
-fn container_status(container: &Container, now: Timestamp) -> Value {
-    let last = match (&container.last, &container.state) {
-        (Some(exit), State::Running(running)) if !running.is_reported(now) && container.restarts > 0 => {
-            // Until its restart is reported, the end before it is still the current state.
-            let _ = exit;
-            json!({})
-        }
-        (Some(exit), _) => json!({"terminated": exit.to_value()}),
-        (None, _) => json!({}),
-    };
-    let image = container.spec.get("image").cloned().unwrap_or_default();
-    let id = match &container.state {
-        State::Running(running) if running.is_reported(now) => Some(running.id.clone()),
-        State::Running(_) | State::Waiting { .. } => container.last.as_ref().map(|exit| exit.id.clone()),
-        State::Ended(exit) => Some(exit.id.clone()),
-    };
-    let seen = id.is_some();
-    let unreported = matches!(&container.state, State::Running(running) if !running.is_reported(now));
-    let ready = match (&container.state, container.role) {
-        (State::Ended(exit), Role::Init) => exit.code == 0,
-        _ => container.is_ready(now),
-    };
-    let mut status = json!({
-        "name": container.name,
-        "state": container.reported_state(now),
-        "lastState": last,
-        "ready": ready,
-        "restartCount": container.restarts - i64::from(unreported && container.restarts > 0),
-        "image": image,
-        "imageID": if seen { "drydock://image" } else { "" },
-        "started": container.has_started(now),
-    });
-    if let Some(id) = id {
-        status["containerID"] = json!(id);
     }
     status
 }
