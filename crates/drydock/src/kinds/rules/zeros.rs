@@ -25,7 +25,9 @@ fn fill(view: View<'_>, value: &mut Value) {
     match (view.shape(), value) {
         (Shape::Struct(object), Value::Object(fields)) => fill_struct(view, object, fields),
         (Shape::List { items, .. }, Value::Array(list)) => {
-            list.iter_mut().for_each(|item| fill(view.go_to(*items), item));
+            for item in list {
+                fill(view.go_to(*items), item);
+            }
         }
         (Shape::Map { values, .. }, Value::Object(entries)) => {
             entries.values_mut().for_each(|value| fill(view.go_to(*values), value));
@@ -69,7 +71,9 @@ fn forget(view: View<'_>, value: &mut Value) {
         (Shape::List { .. }, Value::Array(items)) if items.is_empty() => *value = Value::Null,
         (Shape::Map { .. }, Value::Object(entries)) if entries.is_empty() => *value = Value::Null,
         (Shape::List { items, .. }, Value::Array(list)) => {
-            list.iter_mut().for_each(|item| forget(view.go_to(*items), item));
+            for item in list {
+                forget(view.go_to(*items), item);
+            }
         }
         (Shape::Map { .. } | Shape::Struct(_), Value::Object(entries)) => {
             for (name, value) in entries.iter_mut() {
