@@ -123,7 +123,7 @@ pub(crate) enum Generation {
     WithSpecLater,
     /// When `spec` or an annotation changes.
     WithSpecOrAnnotations,
-    /// When anything but metadata and status changes.
+    /// When anything but metadata and the status changes.
     WithContent,
     /// When anything but metadata and status, or a label changes.
     WithContentOrLabels,
@@ -135,23 +135,30 @@ impl Generation {
         (!matches!(self, Self::Never | Self::WithSpecLater)).then_some(1)
     }
 
-    /// Whether an update makes a new generation. A client cannot set it: the update starts from the old one.
-    pub(crate) fn rises(self, new: &Object, old: &Object) -> bool {
+    /// Whether an update makes a new generation. A client cannot set it: the update starts from the old one. A status
+    /// that has no endpoint of its own is content like any other.
+    pub(crate) fn rises(self, new: &Object, old: &Object, has_status: bool) -> bool {
         let differs = |path: &[&str]| new.at(path) != old.at(path);
         match self {
             Self::Never | Self::Once => false,
             Self::WithSpec | Self::WithSpecLater => differs(&["spec"]),
             Self::WithSpecOrAnnotations => differs(&["spec"]) || differs(&["metadata", "annotations"]),
-            Self::WithContent => content(new) != content(old),
-            Self::WithContentOrLabels => content(new) != content(old) || differs(&["metadata", "labels"]),
+            Self::WithContent => content(new, has_status) != content(old, has_status),
+            Self::WithContentOrLabels => {
+                content(new, has_status) != content(old, has_status) || differs(&["metadata", "labels"])
+            }
         }
     }
 }
 
-/// What is neither metadata nor status.
-fn content(object: &Object) -> Map<String, Value> {
+/// What is not metadata, nor a status of its own.
+fn content(object: &Object, has_status: bool) -> Map<String, Value> {
     let mut fields = object.fields().clone();
-    fields.retain(|name, _| !matches!(name.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
+    fields.retain(|name, _| match name.as_str() {
+        "apiVersion" | "kind" | "metadata" => false,
+        "status" => !has_status,
+        _ => true,
+    });
     fields
 }
 
@@ -252,7 +259,7 @@ fn keep(new: &mut Object, old: &Object, field: &str) {
 /// `/status` also takes labels, annotations and the like from the client.
 fn keep_all_but_status(new: &mut Object, old: &Object) {
     new.fields_mut().retain(|field, _| matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
-    for (field, value) in content(old) {
+    for (field, value) in content(old, true) {
         new.set(&[&field], value);
     }
 }
@@ -323,7 +330,10 @@ mod tests {
             let old = object(old.clone());
             let mut new = old.clone();
             new.set(path, "new");
-            assert_eq!(all.map(|generation| generation.rises(&new, &old)), expected, "{path:?}");
+            assert_eq!(all.map(|generation| generation.rises(&new, &old, true)), expected, "{path:?}");
+            if path == ["status", "b"] {
+                assert!(Generation::WithContent.rises(&new, &old, false));
+            }
         }
     }
 

@@ -116,7 +116,7 @@ fn obey(kind: &Kind, object: &Object, old: &Object) {
     set_families(&mut new, Some(old));
     (rules.prepare_update)(&mut new, old);
     zeros::write_zeros(kind.schema(), &mut new);
-    rules.generation.rises(&new, old);
+    rules.generation.rises(&new, old, true);
     rules.refuse_update(&new, old, kind.namespaced);
     (rules.warnings)(&new, Some(old));
 

@@ -136,7 +136,7 @@ fn update(kind: &Kind, body: &str, old: &Object) -> Result<Object, Errors> {
     admit(kind, &mut object, Some(old))?;
     (rules.prepare_update)(&mut object, old);
     zeros::write_zeros(kind.schema(), &mut object);
-    if rules.generation.rises(&object, old) {
+    if rules.generation.rises(&object, old, kind.has("status")) {
         object.set(&["metadata", "generation"], old.generation() + 1);
     }
     let errors = rules.refuse_update(&object, old, kind.namespaced);
