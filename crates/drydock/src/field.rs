@@ -244,7 +244,11 @@ pub(crate) fn go_json(value: &Value) -> String {
     let mut escaped = String::with_capacity(text.len() + 16);
     for character in text.chars() {
         match character {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => escaped.push_str(&format!("\\u{:04x}", character as u32)),
+            '<' => escaped.push_str(r"\u003c"),
+            '>' => escaped.push_str(r"\u003e"),
+            '&' => escaped.push_str(r"\u0026"),
+            '\u{2028}' => escaped.push_str(r"\u2028"),
+            '\u{2029}' => escaped.push_str(r"\u2029"),
             other => escaped.push(other),
         }
     }

@@ -4,6 +4,7 @@
 mod at;
 pub(crate) mod diff;
 pub(crate) mod format;
+pub(crate) mod ip;
 pub(crate) mod metadata;
 mod printed;
 pub(crate) mod selector;

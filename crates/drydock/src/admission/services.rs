@@ -1,7 +1,8 @@
 //! The addresses and ports of Services.
 
 use crate::cluster::Cluster;
-use crate::kinds::rules::service as rules;
+use crate::kinds::rules::service::address::{refuse_families, set_families};
+use crate::kinds::rules::service::change::carry_allocated;
 use crate::kinds::{Kind, Storage};
 use crate::object::Object;
 use crate::status::Status;
@@ -16,10 +17,10 @@ impl Cluster {
         old: Option<&Object>,
     ) -> Result<(), Status> {
         if let Some(old) = old {
-            rules::carry_allocated(service, old);
+            carry_allocated(service, old);
         }
-        rules::set_families(service, old);
-        let errors = rules::refuse_families(service);
+        set_families(service, old);
+        let errors = refuse_families(service);
         if !errors.is_empty() {
             return Err(Status::invalid(kind, service.name(), &errors));
         }

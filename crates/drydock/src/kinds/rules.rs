@@ -3,6 +3,8 @@
 
 mod access;
 mod admission_policy;
+#[cfg(test)]
+mod arbitrary;
 mod autoscaler;
 mod claim;
 mod cluster;
@@ -22,6 +24,7 @@ mod recorded;
 mod registration;
 pub(crate) mod service;
 mod stateful_set;
+mod storage;
 mod volume;
 mod webhook;
 mod workload;
@@ -46,10 +49,10 @@ pub(crate) use quota::{LIMIT_RANGE, RESOURCE_QUOTA};
 pub(crate) use registration::{API_SERVICE, CERTIFICATE_REQUEST, RUNTIME_CLASS};
 pub(crate) use service::SERVICE;
 pub(crate) use stateful_set::STATEFUL_SET;
-pub(crate) use volume::{ATTACHMENT, ATTRIBUTES_CLASS, CAPACITY, DRIVER, DRIVER_NODE, STORAGE_CLASS, VOLUME};
+pub(crate) use storage::{ATTACHMENT, ATTRIBUTES_CLASS, CAPACITY, DRIVER, DRIVER_NODE, STORAGE_CLASS};
+pub(crate) use volume::VOLUME;
 pub(crate) use webhook::{MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS};
 pub(crate) use workload::{CONTROLLER_REVISION, DAEMON_SET, DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER};
-pub(crate) use zeros::{forget_empty, write_zeros};
 
 use crate::object::Object;
 use crate::validate::{self, Errors};
@@ -101,6 +104,10 @@ pub(crate) enum NameRule {
     ServiceLabel,
     /// Anything that may be one segment of a path.
     PathSegment,
+    /// An address, in its usual form.
+    Address,
+    /// As a segment of a path, but nobody looks at the metadata before everything else is right.
+    Late,
 }
 
 /// When `metadata.generation` goes up.
@@ -116,7 +123,7 @@ pub(crate) enum Generation {
     WithSpecLater,
     /// When `spec` or an annotation changes.
     WithSpecOrAnnotations,
-    /// When anything but metadata and status changes.
+    /// When anything but metadata and the status changes.
     WithContent,
     /// When anything but metadata and status, or a label changes.
     WithContentOrLabels,
@@ -128,31 +135,41 @@ impl Generation {
         (!matches!(self, Self::Never | Self::WithSpecLater)).then_some(1)
     }
 
-    /// Whether an update makes a new generation. A client cannot set it: the update starts from the old one.
-    pub(crate) fn rises(self, new: &Object, old: &Object) -> bool {
+    /// Whether an update makes a new generation. A client cannot set it: the update starts from the old one. A status
+    /// that has no endpoint of its own is content like any other.
+    pub(crate) fn rises(self, new: &Object, old: &Object, has_status: bool) -> bool {
         let differs = |path: &[&str]| new.at(path) != old.at(path);
         match self {
             Self::Never | Self::Once => false,
             Self::WithSpec | Self::WithSpecLater => differs(&["spec"]),
             Self::WithSpecOrAnnotations => differs(&["spec"]) || differs(&["metadata", "annotations"]),
-            Self::WithContent => content(new) != content(old),
-            Self::WithContentOrLabels => content(new) != content(old) || differs(&["metadata", "labels"]),
+            Self::WithContent => content(new, has_status) != content(old, has_status),
+            Self::WithContentOrLabels => {
+                content(new, has_status) != content(old, has_status) || differs(&["metadata", "labels"])
+            }
         }
     }
 }
 
-/// What is neither metadata nor status.
-fn content(object: &Object) -> Map<String, Value> {
+/// What is not metadata, nor a status of its own.
+fn content(object: &Object, has_status: bool) -> Map<String, Value> {
     let mut fields = object.fields().clone();
-    fields.retain(|name, _| !matches!(name.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
+    fields.retain(|name, _| match name.as_str() {
+        "apiVersion" | "kind" | "metadata" => false,
+        "status" => !has_status,
+        _ => true,
+    });
     fields
 }
 
 impl Rules {
     /// What is wrong with a new object.
     pub(crate) fn refuse_create(&self, object: &Object, namespaced: bool) -> Errors {
-        let mut errors = validate::metadata(object, self.name, namespaced);
-        errors.extend(self.refuse_finalizers(object));
+        let mut errors = Vec::new();
+        if self.name != NameRule::Late {
+            errors.extend(validate::metadata(object, self.name, namespaced));
+            errors.extend(self.refuse_finalizers(object));
+        }
         errors.extend((self.check)(object));
         if errors.is_empty() {
             errors = validate::metadata(object, NameRule::PathSegment, namespaced);
@@ -242,7 +259,7 @@ fn keep(new: &mut Object, old: &Object, field: &str) {
 /// `/status` also takes labels, annotations and the like from the client.
 fn keep_all_but_status(new: &mut Object, old: &Object) {
     new.fields_mut().retain(|field, _| matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
-    for (field, value) in content(old) {
+    for (field, value) in content(old, true) {
         new.set(&[&field], value);
     }
 }
@@ -262,6 +279,79 @@ pub(crate) fn keep_metadata(new: &mut Object, old: &Object) {
             None => {
                 new.remove(&path);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(value: Value) -> Object {
+        Object::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn metadata_is_judged_as_often_as_the_server_judges_it() {
+        let metadata = |finalizers: Value| {
+            let fields = json!({"name": "a", "namespace": "b", "resourceVersion": "1", "deletionTimestamp": "d", "labels": {"e": "f g"}});
+            let mut object = object(json!({"metadata": fields}));
+            object.set(&["metadata", "finalizers"], finalizers);
+            object
+        };
+        let (new, old) = (metadata(json!(["a/b", "c/d"])), metadata(json!(["a/b"])));
+        let errors = CONFIG_MAP.refuse_update(&new, &old, true);
+        let fields: Vec<String> =
+            errors.iter().map(|error| error.to_string().split(':').next().unwrap_or_default().to_owned()).collect();
+        let (labels, finalizers) = ("metadata.labels", "metadata.finalizers");
+        assert_eq!(fields, [labels, finalizers, labels, finalizers, labels, labels]);
+    }
+
+    #[test]
+    fn generations_rise_with_what_the_kind_says() {
+        let old = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"a": 1}, "data": 1, "status": {"b": 1}});
+        let all = [
+            Generation::Never,
+            Generation::Once,
+            Generation::WithSpec,
+            Generation::WithSpecLater,
+            Generation::WithSpecOrAnnotations,
+            Generation::WithContent,
+            Generation::WithContentOrLabels,
+        ];
+        for (path, expected) in [
+            (&["status", "b"][..], [false; 7]),
+            (&["spec", "a"], [false, false, true, true, true, true, true]),
+            (&["data"], [false, false, false, false, false, true, true]),
+            (&["metadata", "labels", "a"], [false, false, false, false, false, false, true]),
+            (&["metadata", "annotations", "a"], [false, false, false, false, true, false, false]),
+        ] {
+            let old = object(old.clone());
+            let mut new = old.clone();
+            new.set(path, "new");
+            assert_eq!(all.map(|generation| generation.rises(&new, &old, true)), expected, "{path:?}");
+            if path == ["status", "b"] {
+                assert!(Generation::WithContent.rises(&new, &old, false));
+            }
+        }
+    }
+
+    #[test]
+    fn status_is_for_its_own_endpoint() {
+        let old = object(json!({"metadata": {"labels": {"a": "b"}}, "spec": 1, "status": 1}));
+        let changed = object(json!({"metadata": {"labels": {"a": "c"}}, "spec": 2, "status": 2, "data": 2}));
+        for (keep, expected) in [
+            (
+                keep_status as fn(&mut Object, &Object),
+                json!({"metadata": {"labels": {"a": "c"}}, "spec": 2, "status": 1, "data": 2}),
+            ),
+            (keep_all_but_status, json!({"metadata": {"labels": {"a": "c"}}, "spec": 1, "status": 2})),
+            (keep_all_but_bare_status, json!({"metadata": {"labels": {"a": "b"}}, "spec": 1, "status": 2})),
+        ] {
+            let mut new = changed.clone();
+            keep(&mut new, &old);
+            assert_eq!(new.into_value(), expected);
         }
     }
 }

@@ -184,6 +184,13 @@ impl<'a> At<'a> {
             errors.push(self.invalid(IMMUTABLE));
         }
     }
+
+    /// The text is what it was.
+    pub(crate) fn check_text_unchanged(&self, old: &Self, errors: &mut Errors) {
+        if self.text() != old.text() {
+            errors.push(FieldError::invalid(&self.path, self.text(), IMMUTABLE));
+        }
+    }
 }
 
 /// The text about fields that may not change.

@@ -1,8 +1,6 @@
 //! How names and other texts must look. Each function gives the server's words about what is wrong, nothing for a
 //! text that is right.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const QUALIFIED_WORDS: &str =
@@ -292,45 +290,6 @@ pub(crate) fn user_or_group(id: i64) -> Vec<String> {
     if (0..=highest).contains(&id) { Vec::new() } else { vec![out_of_range(0, highest)] }
 }
 
-/// An address, where numbers of four parts may have leading zeros.
-pub(crate) fn parse_ip(text: &str) -> Option<IpAddr> {
-    if text.contains(':') {
-        return text
-            .parse::<Ipv6Addr>()
-            .ok()
-            .map(|address| address.to_ipv4_mapped().map_or(IpAddr::V6(address), IpAddr::V4));
-    }
-    let parts: Vec<u8> = text.split('.').map(parse_octet).collect::<Option<_>>()?;
-    <[u8; 4]>::try_from(parts).ok().map(|octets| IpAddr::V4(Ipv4Addr::from(octets)))
-}
-
-fn parse_octet(text: &str) -> Option<u8> {
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number { text.parse().ok() } else { None }
-}
-
-pub(crate) fn ip(text: &str) -> Vec<String> {
-    match parse_ip(text) {
-        Some(_) => Vec::new(),
-        None => vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".to_owned()],
-    }
-}
-
-/// The address and the length of the prefix.
-pub(crate) fn parse_cidr(text: &str) -> Option<(IpAddr, u8)> {
-    let (address, length) = text.split_once('/')?;
-    let highest = if address.contains(':') { 128 } else { 32 };
-    let length = parse_octet(length).filter(|length| *length <= highest)?;
-    Some((parse_ip(address)?, length))
-}
-
-pub(crate) fn cidr(text: &str) -> Vec<String> {
-    match parse_cidr(text) {
-        Some(_) => Vec::new(),
-        None => vec!["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)".to_owned()],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -385,17 +344,6 @@ mod tests {
             ]
         );
         assert!(label_value("").is_empty());
-    }
-
-    #[test]
-    fn addresses_may_have_leading_zeros() {
-        assert!(parse_ip("010.0.0.1").is_some());
-        assert!(parse_ip("::ffff:1.2.3.4").is_some_and(|address| address.is_ipv4()));
-        for wrong in ["", "1.2.3", "1.2.3.256", "1.2.3.4.5", "a", "+1.2.3.4", ":::"] {
-            assert!(parse_ip(wrong).is_none(), "{wrong}");
-        }
-        assert_eq!(parse_cidr("10.0.0.0/8").map(|(_, length)| length), Some(8));
-        assert!(parse_cidr("10.0.0.0/33").is_none());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The metadata of an object (apimachinery v0.34 `api/validation/objectmeta.go`).
 
 use super::at::{At, Errors};
-use super::{format, printed, printed_list};
+use super::{format, ip, printed, printed_list};
 use crate::field::{FieldError, Path};
 use crate::kinds::rules::NameRule;
 use crate::object::Object;
@@ -15,7 +15,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 /// What is wrong with a name, or with the prefix of one.
 pub(crate) fn names(rule: NameRule, text: &str, prefix: bool) -> Vec<String> {
     let masked;
-    let text = if prefix && rule != NameRule::PathSegment {
+    let text = if prefix && matches!(rule, NameRule::Subdomain | NameRule::Label | NameRule::ServiceLabel) {
         masked = mask_trailing_dash(text);
         &masked
     } else {
@@ -25,7 +25,8 @@ pub(crate) fn names(rule: NameRule, text: &str, prefix: bool) -> Vec<String> {
         NameRule::Subdomain => format::dns_subdomain(text),
         NameRule::Label => format::dns_label(text),
         NameRule::ServiceLabel => format::dns_1035_label(text),
-        NameRule::PathSegment => format::path_segment(text, prefix),
+        NameRule::Address => ip::strict_address(text),
+        NameRule::PathSegment | NameRule::Late => format::path_segment(text, prefix),
     }
 }
 

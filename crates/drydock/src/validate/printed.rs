@@ -72,6 +72,11 @@ impl Shape {
             text.push_str(if index == 0 { "\n" } else { ",\n" });
             text.push_str(&" ".repeat(depth + 1));
         };
+        let end_line = |text: &mut String, end: &str| {
+            text.push('\n');
+            text.push_str(&" ".repeat(depth));
+            text.push_str(end);
+        };
         match self {
             Self::List(items) if !items.is_empty() => {
                 text.push('[');
@@ -79,7 +84,7 @@ impl Shape {
                     start_line(text, index);
                     item.write_pretty(text, depth + 1);
                 }
-                text.push_str(&format!("\n{}]", " ".repeat(depth)));
+                end_line(text, "]");
             }
             Self::Fields(fields) if !fields.is_empty() => {
                 text.push('{');
@@ -89,7 +94,7 @@ impl Shape {
                     text.push_str(": ");
                     value.write_pretty(text, depth + 1);
                 }
-                text.push_str(&format!("\n{}}}", " ".repeat(depth)));
+                end_line(text, "}");
             }
             other => other.write(text),
         }
@@ -131,12 +136,11 @@ fn parse_line(line: &'static str) -> Option<(&'static str, Vec<Field>)> {
 
 fn parse_field(word: &'static str) -> Option<Field> {
     let (names, holds) = word.split_once(':')?;
-    let (shown, name) = match names.split_once('=') {
-        Some((shown, name)) => (shown, name.to_owned()),
-        None => {
-            let first = names.get(..1)?.to_lowercase();
-            (names, first + &names[1..])
-        }
+    let (shown, name) = if let Some((shown, name)) = names.split_once('=') {
+        (shown, name.to_owned())
+    } else {
+        let (first, rest) = names.split_at_checked(1)?;
+        (names, first.to_lowercase() + rest)
     };
     let (holds, optional) = holds.strip_suffix('?').map_or((holds, false), |holds| (holds, true));
     let named = holds.get(1..).unwrap_or_default();

@@ -2,7 +2,8 @@
 
 use crate::cluster::Cluster;
 use crate::field::FieldError;
-use crate::kinds::{Kind, Kinds, rules};
+use crate::kinds::rules::zeros;
+use crate::kinds::{Kind, Kinds};
 use crate::object::Object;
 use crate::options::WriteOptions;
 use crate::patch::fields::{FieldSet, Tracked};
@@ -74,21 +75,21 @@ impl Cluster {
         self.fill_metadata(&mut object);
         self.admit(kind, &mut object, None)?;
         let rules = kind.rules();
-        if let Some(first) = rules.generation.first() {
-            object.set(&["metadata", "generation"], first);
-        }
         (rules.prepare_create)(&mut object);
         if kind.custom().is_some() && kind.has("status") {
             object.remove(&["status"]);
         }
-        rules::write_zeros(kind.schema(), &mut object);
+        if let Some(first) = rules.generation.first() {
+            object.set(&["metadata", "generation"], first);
+        }
+        zeros::write_zeros(kind.schema(), &mut object);
         let mut errors = rules.refuse_create(&object, kind.namespaced);
         errors.extend(kind.check_custom(&object, None));
         if !errors.is_empty() {
             return Err(Status::invalid(kind, object.name(), &errors));
         }
         self.warnings.extend((rules.warnings)(&object, None));
-        rules::forget_empty(kind.schema(), &mut object);
+        zeros::forget_empty(kind.schema(), &mut object);
         let stored = kind.stored(object);
         if self.store.get(&kind.storage, &Key::of(&stored)).is_some() {
             return Err(Status::already_exists(kind, stored.name()));
@@ -127,9 +128,12 @@ impl Cluster {
         if write.subresource != Some("status") && kind.custom().is_some() && kind.has("status") {
             keep_status(&mut new, &old);
         }
-        rules::write_zeros(kind.schema(), &mut new);
-        if write.subresource != Some("binding") && rules.generation.rises(&new, &old) {
+        zeros::write_zeros(kind.schema(), &mut new);
+        if write.subresource != Some("binding") && rules.generation.rises(&new, &old, kind.has("status")) {
             new.set(&["metadata", "generation"], old.generation() + 1);
+        }
+        if matches!(new.resource_version(), "" | "0") {
+            new.set(&["metadata", "resourceVersion"], old.resource_version());
         }
         let mut errors = match write.subresource {
             None => rules.refuse_update(&new, &old, kind.namespaced),
@@ -143,7 +147,7 @@ impl Cluster {
         if write.subresource.is_none() {
             self.warnings.extend((rules.warnings)(&new, Some(&old)));
         }
-        rules::forget_empty(kind.schema(), &mut new);
+        zeros::forget_empty(kind.schema(), &mut new);
         new.set(&["metadata", "resourceVersion"], old.resource_version());
         managers::keep_times(&old, &mut new);
         let goes = is_ready_to_go(kind, &new);
@@ -199,7 +203,7 @@ impl Cluster {
         }
         let uid = self.new_uid();
         let metadata = object.metadata_mut();
-        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation", "resourceVersion"] {
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
             metadata.remove(field);
         }
         metadata.insert("uid".to_owned(), uid.into());

@@ -6,7 +6,7 @@ use super::pod::scheduling::check_effect;
 use super::{NameRule, PLAIN, Rules, keep, keep_status};
 use crate::field::{FieldError, Path};
 use crate::object::Object;
-use crate::validate::{self, At, Errors, format, printed};
+use crate::validate::{self, At, Errors, format, ip, printed};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -122,10 +122,10 @@ fn check_node(node: &Object) -> Errors {
     check_resources(node, &mut errors);
     let ranges = At::top(node, "spec").field("podCIDRs");
     for range in ranges.items() {
-        errors.extend(range.all_invalid(format::cidr(range.text())));
+        errors.extend(range.all_invalid(ip::range(range.text())));
     }
     let families: BTreeSet<bool> =
-        ranges.texts().filter_map(format::parse_cidr).map(|(address, _)| address.is_ipv6()).collect();
+        ranges.texts().filter_map(ip::parse_range).map(|(address, _)| address.is_ipv6()).collect();
     if ranges.len() > 2 || (ranges.len() == 2 && families.len() < 2) {
         errors.push(ranges.invalid("may specify no more than one CIDR for each IP family"));
     }

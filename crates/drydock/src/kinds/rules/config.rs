@@ -1,10 +1,10 @@
 //! ConfigMaps and Secrets.
 
 use super::fill::{inside, make, or_text};
-use super::{PLAIN, Rules};
+use super::{NameRule, PLAIN, Rules};
 use crate::field::{FieldError, Path};
 use crate::object::Object;
-use crate::validate::{At, Errors, all_invalid, format};
+use crate::validate::{self, At, Errors, all_invalid, format};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -23,6 +23,7 @@ pub(crate) static CONFIG_MAP: Rules = Rules {
     check_update: |new, old| {
         let mut errors = Vec::new();
         check_sealed(new, old, &["data", "binaryData"], &mut errors);
+        errors.extend(validate::metadata(new, NameRule::Subdomain, true));
         check_config_map(new, &mut errors);
         errors
     },
@@ -38,8 +39,9 @@ pub(crate) static SECRET: Rules = Rules {
     },
     check_update: |new, old| {
         let mut errors = Vec::new();
-        At::top(new, "type").check_unchanged(&At::top(old, "type"), &mut errors);
+        At::top(new, "type").check_text_unchanged(&At::top(old, "type"), &mut errors);
         check_sealed(new, old, &["data"], &mut errors);
+        errors.extend(validate::metadata(new, NameRule::Subdomain, true));
         check_secret(new, &mut errors);
         errors
     },
@@ -114,23 +116,17 @@ fn check_secret(secret: &Object, errors: &mut Errors) {
     }
     let missing = |key: &str| FieldError::required(&data.path.key(key), "");
     match secret.text(&["type"]) {
-        "kubernetes.io/service-account-token" => {
-            if secret.annotation(ACCOUNT_NAME).unwrap_or_default().is_empty() {
-                let path = Path::new("metadata").child("annotations").key(ACCOUNT_NAME);
-                errors.push(FieldError::required(&path, ""));
-            }
+        "kubernetes.io/service-account-token" if secret.annotation(ACCOUNT_NAME).unwrap_or_default().is_empty() => {
+            let path = Path::new("metadata").child("annotations").key(ACCOUNT_NAME);
+            errors.push(FieldError::required(&path, ""));
         }
         "kubernetes.io/dockercfg" => check_json(&data, ".dockercfg", errors),
         "kubernetes.io/dockerconfigjson" => check_json(&data, ".dockerconfigjson", errors),
-        "kubernetes.io/basic-auth" => {
-            if !data.has("username") && !data.has("password") {
-                errors.extend([missing("username"), missing("password")]);
-            }
+        "kubernetes.io/basic-auth" if !data.has("username") && !data.has("password") => {
+            errors.extend([missing("username"), missing("password")]);
         }
-        "kubernetes.io/ssh-auth" => {
-            if data.text_of("ssh-privatekey").is_empty() {
-                errors.push(missing("ssh-privatekey"));
-            }
+        "kubernetes.io/ssh-auth" if data.text_of("ssh-privatekey").is_empty() => {
+            errors.push(missing("ssh-privatekey"));
         }
         "kubernetes.io/tls" => {
             errors.extend(["tls.crt", "tls.key"].into_iter().filter(|key| !data.has(key)).map(missing));
@@ -160,10 +156,12 @@ fn check_json(data: &At<'_>, key: &str, errors: &mut Errors) {
         }
         Err(error) if error.is_eof() => "unexpected end of JSON input".to_owned(),
         Err(error) => {
-            let text = String::from_utf8_lossy(&text).into_owned();
-            let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
-            let found = line.chars().nth(error.column().saturating_sub(1)).unwrap_or('\u{fffd}');
-            format!("invalid character '{found}' looking for beginning of value")
+            let line = text.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+            // The server looks at bytes, not at characters.
+            let found = line.get(error.column().saturating_sub(1)).map_or('\u{fffd}', |byte| char::from(*byte));
+            let is_rest = error.to_string().starts_with("trailing characters");
+            let place = if is_rest { "after top-level value" } else { "looking for beginning of value" };
+            format!("invalid character '{found}' {place}")
         }
     };
     errors.push(FieldError::invalid(&path, "<secret contents redacted>", why));

@@ -122,11 +122,11 @@ fn check_unchanged(spec: &At<'_>, old: &Object, errors: &mut Errors) {
         .iter()
         .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
     if is_established {
-        spec.field("scope").check_unchanged(&before.field("scope"), errors);
-        spec.below(&["names", "kind"]).check_unchanged(&before.below(&["names", "kind"]), errors);
+        spec.field("scope").check_text_unchanged(&before.field("scope"), errors);
+        spec.below(&["names", "kind"]).check_text_unchanged(&before.below(&["names", "kind"]), errors);
     }
-    spec.field("group").check_unchanged(&before.field("group"), errors);
-    spec.below(&["names", "plural"]).check_unchanged(&before.below(&["names", "plural"]), errors);
+    spec.field("group").check_text_unchanged(&before.field("group"), errors);
+    spec.below(&["names", "plural"]).check_text_unchanged(&before.below(&["names", "plural"]), errors);
 }
 
 fn check_spec(spec: &At<'_>, errors: &mut Errors) {
@@ -168,12 +168,17 @@ fn is_shared(spec: &At<'_>, field: &str) -> bool {
     versions.iter().all(|version| version.get(field) == versions.first().and_then(|first| first.get(field)))
 }
 
+/// Whether any version has a status of its own.
+fn has_status(spec: &At<'_>) -> bool {
+    spec.field("versions").items().any(|version| version.below(&["subresources", "status"]).is_set())
+}
+
 fn check_shared(spec: &At<'_>, errors: &mut Errors) {
     for (field, name) in SHARED {
         let Some(value) = shared(spec, field) else { continue };
         let at = At::new(value, spec.path.child(name));
         match field {
-            "schema" => schema::check(&at, errors),
+            "schema" => schema::check(&at, has_status(spec), errors),
             "subresources" => check_scale(&at, errors),
             "additionalPrinterColumns" => at.items().for_each(|column| check_column(&column, errors)),
             _ => {}
@@ -240,7 +245,7 @@ fn check_version(spec: &At<'_>, version: &At<'_>, errors: &mut Errors) {
         }
     }
     if !is_shared(spec, "schema") {
-        schema::check(&version.field("schema"), errors);
+        schema::check(&version.field("schema"), version.below(&["subresources", "status"]).is_set(), errors);
     }
     if !is_shared(spec, "subresources") {
         check_scale(&version.field("subresources"), errors);

@@ -5,7 +5,7 @@ use super::service::{PROTOCOLS, check_endpoint};
 use super::{Generation, NameRule, PLAIN, Rules};
 use crate::field::FieldError;
 use crate::object::Object;
-use crate::validate::{self, At, Errors, format};
+use crate::validate::{self, At, Errors, format, ip};
 use std::collections::BTreeSet;
 
 pub(crate) static ENDPOINTS: Rules = Rules {
@@ -41,7 +41,7 @@ pub(crate) static ENDPOINT_SLICE: Rules = Rules {
     check_update: |new, old| {
         let mut errors = validate::metadata(new, NameRule::Subdomain, true);
         errors.extend(check_slice(new));
-        At::top(new, "addressType").check_unchanged(&At::top(old, "addressType"), &mut errors);
+        At::top(new, "addressType").check_text_unchanged(&At::top(old, "addressType"), &mut errors);
         errors
     },
     warnings: |slice, old| {
@@ -82,7 +82,7 @@ fn check_subsets(subsets: &At<'_>) -> Errors {
 
 fn check_address(address: &At<'_>, errors: &mut Errors) {
     let ip = address.field("ip");
-    errors.extend(ip.all_invalid(format::ip(ip.text())));
+    errors.extend(ip.all_invalid(ip::address(ip.text())));
     let host = address.field("hostname");
     if !host.text().is_empty() {
         errors.extend(host.all_invalid(format::dns_label(host.text())));
@@ -188,11 +188,13 @@ fn check_slice_endpoint(endpoint: &At<'_>, kind: &str, errors: &mut Errors) {
 }
 
 fn check_slice_address(addresses: &At<'_>, address: &At<'_>, kind: &str, errors: &mut Errors) {
-    let Some(parsed) = format::parse_ip(address.text()) else {
-        errors.extend(address.all_invalid(format::ip(address.text())));
+    let check = if kind == "IPv6" { ip::strict_address } else { ip::address };
+    let messages = check(address.text());
+    if !messages.is_empty() {
+        errors.extend(address.all_invalid(messages));
         return;
-    };
-    if parsed.is_ipv4() != (kind == "IPv4") {
+    }
+    if ip::parse(address.text()).is_some_and(|parsed| parsed.is_ipv4() != (kind == "IPv4")) {
         errors.push(address.called(addresses.path.clone()).invalid(format!("must be an {kind} address")));
     }
     check_endpoint(address, errors);

@@ -6,8 +6,7 @@ use crate::object::Object;
 use crate::validate::{self, At, Errors, format};
 
 pub(crate) static EVENT: Rules = Rules {
-    // Nobody judges these names but the store.
-    name: NameRule::PathSegment,
+    name: NameRule::Late,
     check: |event| check_common(event, &OLD),
     check_update: |new, _| check_common(new, &OLD),
     standard_finalizers: false,

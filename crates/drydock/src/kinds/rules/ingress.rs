@@ -4,7 +4,7 @@ use super::fill::{inside, or};
 use super::{Generation, PLAIN, Rules, WITH_STATUS};
 use crate::field::FieldError;
 use crate::object::Object;
-use crate::validate::{self, At, Errors, format};
+use crate::validate::{self, At, Errors, format, ip};
 
 const CLASS: &str = "kubernetes.io/ingress.class";
 const NO_ADDRESS: &str = "must be a DNS name, not an IP address";
@@ -30,11 +30,11 @@ pub(crate) static INGRESS: Rules = Rules {
         for point in At::top(new, "status").below(&["loadBalancer", "ingress"]).items() {
             let (address, host) = (point.field("ip"), point.field("hostname"));
             if !address.text().is_empty() {
-                errors.extend(address.all_invalid(format::ip(address.text())));
+                errors.extend(address.all_invalid(ip::address(address.text())));
             }
             if !host.text().is_empty() {
                 errors.extend(host.all_invalid(format::dns_subdomain(host.text())));
-                if format::parse_ip(host.text()).is_some() {
+                if ip::parse(host.text()).is_some() {
                     errors.push(host.invalid(NO_ADDRESS));
                 }
             }
@@ -63,7 +63,7 @@ pub(crate) static INGRESS_CLASS: Rules = Rules {
     check_update: |new, old| {
         let mut errors = Vec::new();
         let controller = At::top(new, "spec").field("controller");
-        controller.check_unchanged(&At::top(old, "spec").field("controller"), &mut errors);
+        controller.check_text_unchanged(&At::top(old, "spec").field("controller"), &mut errors);
         errors.extend(validate::metadata(new, super::NameRule::Subdomain, false));
         errors.extend(check_class(new));
         errors
@@ -113,7 +113,7 @@ fn check_host(host: &At<'_>, errors: &mut Errors) {
 fn check_rule(rule: &At<'_>, errors: &mut Errors) {
     let host = rule.field("host");
     if !host.text().is_empty() {
-        if format::parse_ip(host.text()).is_some() {
+        if ip::parse(host.text()).is_some() {
             errors.push(host.invalid(NO_ADDRESS));
         }
         check_host(&host, errors);

@@ -109,11 +109,11 @@ fn prepare_create(job: &mut Object) {
 
 /// Labels whose place was held and that nobody generated.
 fn forget_placeholders(job: &mut Object) {
-    if let Some(labels) = inside(job.metadata_mut(), "labels") {
-        labels.retain(|key, value| {
-            let is_generated = JOB_NAME.contains(&key.as_str()) || CONTROLLER.contains(&key.as_str());
-            !is_generated || value != ""
-        });
+    for key in JOB_NAME.into_iter().chain(CONTROLLER) {
+        let path = ["metadata", "labels", key];
+        if job.text(&path).is_empty() && job.at(&["spec", "template", "metadata", "labels", key]).is_none() {
+            job.remove(&path);
+        }
     }
 }
 

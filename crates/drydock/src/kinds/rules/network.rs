@@ -4,7 +4,7 @@ use super::fill::{each, is_empty, make, or};
 use super::{Generation, NameRule, PLAIN, Rules, WITH_STATUS, keep_all_but_bare_status};
 use crate::field::FieldError;
 use crate::object::Object;
-use crate::validate::{At, Errors, IMMUTABLE, format, selector};
+use crate::validate::{At, Errors, IMMUTABLE, format, ip, printed, selector};
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
@@ -26,34 +26,41 @@ pub(crate) static NETWORK_POLICY: Rules = Rules {
 };
 
 pub(crate) static ADDRESS: Rules = Rules {
-    name: NameRule::PathSegment,
-    check: |address| {
-        let mut errors = Vec::new();
-        let name = At::top(address, "metadata").field("name");
-        errors.extend(name.all_invalid(format::ip(name.text())));
-        let parent = At::top(address, "spec").field("parentRef");
-        if !parent.is_set() {
-            errors.push(parent.required(""));
-            return errors;
-        }
-        for field in ["resource", "name"] {
-            let part = parent.field(field);
-            if part.text().is_empty() {
-                errors.push(part.required(""));
-            } else {
-                errors.extend(part.all_invalid(format::path_segment(part.text(), false)));
-            }
-        }
-        errors
-    },
+    name: NameRule::Address,
+    check: check_address,
     check_update: |new, old| {
-        let mut errors = Vec::new();
+        let mut errors = check_address(new);
         let parent = At::top(new, "spec").field("parentRef");
-        parent.check_unchanged(&At::top(old, "spec").field("parentRef"), &mut errors);
+        if parent.value != At::top(old, "spec").field("parentRef").value {
+            let shown = printed("networking.ParentReference", parent.value);
+            errors.push(FieldError::invalid_printed(&parent.path, shown, IMMUTABLE));
+        }
         errors
     },
     ..PLAIN
 };
+
+fn check_address(address: &Object) -> Errors {
+    let mut errors = Vec::new();
+    let parent = At::top(address, "spec").field("parentRef");
+    if !parent.is_set() {
+        errors.push(parent.required(""));
+        return errors;
+    }
+    let group = parent.field("group");
+    if !group.text().is_empty() {
+        errors.extend(group.all_invalid(format::dns_subdomain(group.text())));
+    }
+    for field in ["resource", "name", "namespace"] {
+        let part = parent.field(field);
+        if !part.text().is_empty() {
+            errors.extend(part.all_invalid(format::path_segment(part.text(), false)));
+        } else if field != "namespace" {
+            errors.push(part.required(""));
+        }
+    }
+    errors
+}
 
 pub(crate) static SERVICE_CIDR: Rules = Rules {
     prepare_create: |_| {},
@@ -69,7 +76,7 @@ pub(crate) static SERVICE_CIDR: Rules = Rules {
                 range.check_unchanged(&before, &mut errors);
             }
         } else if before.len() == 1 && ranges.len() == 2 {
-            for (range, before) in ranges.items().zip(before.items()) {
+            if let Some((range, before)) = ranges.items().zip(before.items()).next() {
                 range.check_unchanged(&before, &mut errors);
             }
             errors.extend(check_ranges(&ranges));
@@ -85,9 +92,21 @@ fn check_ranges(ranges: &At<'_>) -> Errors {
     if ranges.is_empty() {
         return vec![ranges.required("at least one CIDR required")];
     }
+    if ranges.len() > 2 {
+        let shown = format!("{{\"CIDRs\":{}}}", ranges.value);
+        return vec![FieldError::invalid_printed(&ranges.path, shown, "may only hold up to 2 values")];
+    }
     let mut errors = Vec::new();
     for range in ranges.items() {
-        errors.extend(range.all_invalid(format::cidr(range.text())));
+        errors.extend(range.all_invalid(ip::strict_range(range.text())));
+    }
+    let families: Vec<bool> =
+        ranges.texts().filter_map(ip::parse_range).map(|(address, _)| address.is_ipv6()).collect();
+    if let [first, second] = families[..]
+        && first == second
+    {
+        let why = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
+        errors.push(ranges.invalid(why));
     }
     errors
 }
@@ -174,13 +193,13 @@ fn check_block(block: &At<'_>, errors: &mut Errors) {
         errors.push(range.required(""));
         return;
     }
-    let Some(outer) = format::parse_cidr(range.text()) else {
-        errors.extend(range.all_invalid(format::cidr(range.text())));
+    let Some(outer) = ip::parse_range(range.text()) else {
+        errors.extend(range.all_invalid(ip::range(range.text())));
         return;
     };
     for except in block.field("except").items() {
-        match format::parse_cidr(except.text()) {
-            None => errors.extend(except.all_invalid(format::cidr(except.text()))),
+        match ip::parse_range(except.text()) {
+            None => errors.extend(except.all_invalid(ip::range(except.text()))),
             Some(inner) if !is_within(inner, outer) => {
                 errors.push(except.invalid("must be a strict subset of `cidr`"));
             }
@@ -206,7 +225,7 @@ mod tests {
 
     #[test]
     fn ranges_lie_in_ranges() {
-        let range = |text: &str| format::parse_cidr(text).unwrap();
+        let range = |text: &str| ip::parse_range(text).unwrap();
         for (inner, outer, expected) in [
             ("10.1.0.0/16", "10.0.0.0/8", true),
             ("10.0.0.0/8", "10.0.0.0/8", false),

@@ -11,8 +11,7 @@ use crate::validate::{At, Errors, format, printed, selector};
 const HIGHEST: i64 = 1_000_000_000;
 
 pub(crate) static DISRUPTION_BUDGET: Rules = Rules {
-    // Nobody judges these names but the store.
-    name: NameRule::PathSegment,
+    name: NameRule::Late,
     generation: Generation::WithSpec,
     check: |budget| check_budget(&At::top(budget, "spec")),
     check_update: |new, _| check_budget(&At::top(new, "spec")),

@@ -1,21 +1,33 @@
 //! What a real API server (Kubernetes 1.34.10) answered, played against the rules.
 //!
-//! The files in `recorded/` hold requests and answers, one a line: `create API KIND BODY` or `update BODY` (of the
-//! object that was created before), then `stored OBJECT` or `refused ERRORS`. In objects, what the server makes up is
-//! left out, uids are `UID` and times `NOW`.
+//! The files in `recorded/` hold requests and answers, one a line: `create API KIND BODY`, or `update BODY` or
+//! `status BODY` of the object that was created before, then `stored OBJECT` or `refused ERRORS`, and after a creation
+//! `warned TEXT`. In objects, what the server makes up is left out, uids are `UID` and times `NOW`.
 
-use super::service;
+use super::service::address::{refuse_families, set_families};
+use super::service::change::carry_allocated;
+use super::zeros;
 use crate::field::aggregate;
 use crate::kinds::{Kind, Kinds};
 use crate::object::Object;
 use crate::schema::decode::decode_json;
+use crate::validate::Errors;
 use serde_json::{Map, Value, json};
 
 macro_rules! files { ($($name:literal),*) => { &[$(($name, include_str!(concat!("recorded/", $name, ".txt")))),*] } }
 const FILES: &[(&str, &str)] = files!["api", "apps", "core", "job", "pod", "service"];
 
+/// The API, kind and body of everything that was created.
+pub(super) fn creations() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    let lines = FILES.iter().flat_map(|(_, text)| text.lines());
+    lines.filter_map(|line| line.strip_prefix("create ")).filter_map(|line| {
+        let (api, rest) = line.split_once(' ')?;
+        rest.split_once(' ').map(|(kind, body)| (api, kind, body))
+    })
+}
+
 /// What an object is after the rules, or why it is refused.
-fn create(kind: &Kind, body: &str) -> Result<Object, String> {
+fn create(kind: &Kind, body: &str) -> Result<Object, Errors> {
     let mut object = decoded(kind, body);
     let rules = kind.rules();
     (rules.default)(&mut object);
@@ -30,26 +42,26 @@ fn create(kind: &Kind, body: &str) -> Result<Object, String> {
         object.set(&["metadata", "generation"], first);
     }
     (rules.prepare_create)(&mut object);
-    super::write_zeros(kind.schema(), &mut object);
+    zeros::write_zeros(kind.schema(), &mut object);
     let errors = rules.refuse_create(&object, kind.namespaced);
-    super::zeros::forget_empty(kind.schema(), &mut object);
-    if errors.is_empty() { Ok(object) } else { Err(aggregate(&errors)) }
+    zeros::forget_empty(kind.schema(), &mut object);
+    if errors.is_empty() { Ok(object) } else { Err(errors) }
 }
 
 /// What admission does, as far as answers depend on it.
-fn admit(kind: &Kind, object: &mut Object, old: Option<&Object>) -> Result<(), String> {
+fn admit(kind: &Kind, object: &mut Object, old: Option<&Object>) -> Result<(), Errors> {
     if kind.kind == "Pod" && object.text(&["spec", "serviceAccountName"]).is_empty() {
         object.set(&["spec", "serviceAccountName"], "default");
         object.set(&["spec", "serviceAccount"], "default");
     }
     if kind.kind == "Service" {
         if let Some(old) = old {
-            service::carry_allocated(object, old);
+            carry_allocated(object, old);
         }
-        service::set_families(object, old);
-        let errors = service::refuse_families(object);
+        set_families(object, old);
+        let errors = refuse_families(object);
         if !errors.is_empty() {
-            return Err(aggregate(&errors));
+            return Err(errors);
         }
         allocate(object);
     }
@@ -59,6 +71,9 @@ fn admit(kind: &Kind, object: &mut Object, old: Option<&Object>) -> Result<(), S
         }
         ("PersistentVolume", None) => {
             object.set(&["metadata", "finalizers"], json!(["kubernetes.io/pv-protection"]));
+        }
+        ("VolumeAttributesClass", None) => {
+            object.set(&["metadata", "finalizers"], json!(["kubernetes.io/vac-protection"]));
         }
         ("Node", None) => {
             let mut taints = object.list(&["spec", "taints"]).to_vec();
@@ -93,24 +108,40 @@ fn allocate(object: &mut Object) {
     }
 }
 
-fn update(kind: &Kind, body: &str, old: &Object) -> Result<Object, String> {
+/// The new object as it is before its kind's rules see it.
+fn changed(kind: &Kind, body: &str, old: &Object) -> Object {
     let mut object = decoded(kind, body);
-    let rules = kind.rules();
-    (rules.default)(&mut object);
+    (kind.rules().default)(&mut object);
     for field in ["namespace", "uid", "resourceVersion", "generation", "creationTimestamp"] {
         if let Some(value) = old.at(&["metadata", field]) {
             object.set(&["metadata", field], value.clone());
         }
     }
+    object
+}
+
+fn update_status(kind: &Kind, body: &str, old: &Object) -> Result<Object, Errors> {
+    let mut object = changed(kind, body, old);
+    let rules = kind.rules();
+    (rules.prepare_status)(&mut object, old);
+    zeros::write_zeros(kind.schema(), &mut object);
+    let errors = rules.refuse_status(&object, old, kind.namespaced);
+    zeros::forget_empty(kind.schema(), &mut object);
+    if errors.is_empty() { Ok(object) } else { Err(errors) }
+}
+
+fn update(kind: &Kind, body: &str, old: &Object) -> Result<Object, Errors> {
+    let mut object = changed(kind, body, old);
+    let rules = kind.rules();
     admit(kind, &mut object, Some(old))?;
     (rules.prepare_update)(&mut object, old);
-    super::write_zeros(kind.schema(), &mut object);
-    if rules.generation.rises(&object, old) {
+    zeros::write_zeros(kind.schema(), &mut object);
+    if rules.generation.rises(&object, old, kind.has("status")) {
         object.set(&["metadata", "generation"], old.generation() + 1);
     }
     let errors = rules.refuse_update(&object, old, kind.namespaced);
-    super::zeros::forget_empty(kind.schema(), &mut object);
-    if errors.is_empty() { Ok(object) } else { Err(aggregate(&errors)) }
+    zeros::forget_empty(kind.schema(), &mut object);
+    if errors.is_empty() { Ok(object) } else { Err(errors) }
 }
 
 fn decoded(kind: &Kind, body: &str) -> Object {
@@ -164,8 +195,9 @@ fn the_rules_answer_as_the_server_did() {
     let mut wrong = Vec::new();
     for (file, text) in FILES {
         let mut kind = None;
+        let mut warnings: Vec<String> = Vec::new();
         let mut stored: Option<Object> = None;
-        let mut answer: Option<(Result<Object, String>, bool)> = None;
+        let mut answer: Option<(Result<Object, Errors>, bool)> = None;
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
             let place = format!("{file}.txt:{}", number + 1);
             let (verb, rest) = line.split_once(' ').unwrap();
@@ -175,7 +207,11 @@ fn the_rules_answer_as_the_server_did() {
                     let (api, name, body) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
                     let found = kinds.by_kind(api, name).unwrap_or_else(|| panic!("{place}: no {api} {name}"));
                     let result = create(found, body);
+                    wrong.extend(warnings.drain(..).map(|text| format!("{place}: before this, warned of {text}")));
                     stored = result.as_ref().ok().cloned();
+                    if let Some(object) = &stored {
+                        warnings = (found.rules().warnings)(object, None);
+                    }
                     kind = Some(found);
                     answer = Some((result, false));
                 }
@@ -183,15 +219,26 @@ fn the_rules_answer_as_the_server_did() {
                     let old = stored.as_ref().unwrap_or_else(|| panic!("{place}: nothing to update"));
                     answer = Some((update(kind.unwrap(), rest, old), true));
                 }
+                "status" => {
+                    let old = stored.as_ref().unwrap_or_else(|| panic!("{place}: nothing to update"));
+                    answer = Some((update_status(kind.unwrap(), rest, old), false));
+                }
+                "warned" => {
+                    if warnings.is_empty() || warnings.remove(0) != rest {
+                        wrong.push(format!("{place}: not warned of {rest}"));
+                    }
+                }
                 "refused" => match answer.take().unwrap().0 {
                     Ok(_) => wrong.push(format!("{place}: not refused, theirs\n  {rest}")),
-                    Err(ours) if ours != rest.replace("\\n", "\n") => {
-                        wrong.push(format!("{place}: refused otherwise, ours\n  {ours}\n theirs\n  {rest}"));
+                    Err(errors) => {
+                        let ours = aggregate(&errors);
+                        if ours != rest.replace("\\n", "\n") {
+                            wrong.push(format!("{place}: refused otherwise, ours\n  {ours}\n theirs\n  {rest}"));
+                        }
                     }
-                    Err(_) => {}
                 },
                 "stored" => match answer.take().unwrap() {
-                    (Err(ours), _) => wrong.push(format!("{place}: refused with {ours}")),
+                    (Err(errors), _) => wrong.push(format!("{place}: refused with {}", aggregate(&errors))),
                     (Ok(ours), is_update) => {
                         let theirs = Object::from_value(serde_json::from_str(rest).unwrap()).unwrap();
                         let mut found = Vec::new();

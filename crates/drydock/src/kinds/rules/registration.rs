@@ -59,24 +59,10 @@ pub(crate) static CERTIFICATE_REQUEST: Rules = Rules {
 };
 
 pub(crate) static RUNTIME_CLASS: Rules = Rules {
-    check: |class| {
-        let mut errors = Vec::new();
-        let handler = At::top(class, "handler");
-        errors.extend(handler.all_invalid(format::dns_label(handler.text())));
-        let overhead = At::top(class, "overhead");
-        if overhead.is_set() {
-            let limits = json!({"limits": overhead.field("podFixed").value});
-            check_container(&At::new(&limits, overhead.path), &BTreeSet::new(), &mut errors);
-        }
-        let scheduling = At::top(class, "scheduling");
-        labels(&scheduling.field("nodeSelector"), &mut errors);
-        let tolerations = scheduling.field("tolerations");
-        check_tolerations(&tolerations.called(tolerations.path.child("tolerations")), &mut errors);
-        errors
-    },
+    check: check_runtime_class,
     check_update: |new, old| {
-        let mut errors = Vec::new();
-        At::top(new, "handler").check_unchanged(&At::top(old, "handler"), &mut errors);
+        let mut errors = check_runtime_class(new);
+        At::top(new, "handler").check_text_unchanged(&At::top(old, "handler"), &mut errors);
         errors
     },
     standard_finalizers: false,
@@ -131,5 +117,21 @@ fn check_service(service: &Object) -> Errors {
     if insecure.is_true() && !spec.text_of("caBundle").is_empty() {
         errors.push(insecure.invalid("may not be true if caBundle is present"));
     }
+    errors
+}
+
+fn check_runtime_class(class: &Object) -> Errors {
+    let mut errors = Vec::new();
+    let handler = At::top(class, "handler");
+    errors.extend(handler.all_invalid(format::dns_label(handler.text())));
+    let overhead = At::top(class, "overhead");
+    if overhead.is_set() {
+        let limits = json!({"limits": overhead.field("podFixed").value});
+        check_container(&At::new(&limits, overhead.path), &BTreeSet::new(), &mut errors);
+    }
+    let scheduling = At::top(class, "scheduling");
+    labels(&scheduling.field("nodeSelector"), &mut errors);
+    let tolerations = scheduling.field("tolerations");
+    check_tolerations(&tolerations.called(tolerations.path.child("tolerations")), &mut errors);
     errors
 }

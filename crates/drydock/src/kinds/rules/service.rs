@@ -3,20 +3,17 @@
 //! Addresses and node ports are allocated before an object is judged; that is admission's business. What an update
 //! leaves out of them is carried over here.
 
-mod address;
-mod change;
+pub(crate) mod address;
+pub(crate) mod change;
 
 use super::fill::{each, make, or, or_text, text};
 use super::pod::probe::check_port;
 use super::{NameRule, Rules, WITH_STATUS, clear_status};
 use crate::field::FieldError;
 use crate::object::Object;
-use crate::validate::{At, Errors, format, labels, printed};
+use crate::validate::{At, Errors, format, ip, labels, printed};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-
-pub(crate) use address::{refuse_families, set_families};
-pub(crate) use change::carry_allocated;
 
 /// Three hours.
 const AFFINITY_SECONDS: i64 = 10_800;
@@ -138,7 +135,7 @@ fn check(service: &Object, old: Option<&Object>) -> Errors {
     check_affinity(&spec, &mut errors);
     address::check(&spec, &mut errors);
     for address in spec.field("externalIPs").items() {
-        let messages = format::ip(address.text());
+        let messages = ip::address(address.text());
         if messages.is_empty() {
             check_endpoint(&address, &mut errors);
         }
@@ -217,7 +214,7 @@ fn check_affinity(spec: &At<'_>, errors: &mut Errors) {
 
 /// An address that traffic can go to.
 pub(super) fn check_endpoint(address: &At<'_>, errors: &mut Errors) {
-    let Some(parsed) = format::parse_ip(address.text()) else {
+    let Some(parsed) = ip::parse(address.text()) else {
         errors.extend(address.all_invalid(vec!["must be a valid IP address".to_owned()]));
         return;
     };
@@ -275,7 +272,7 @@ fn check_balancer(service: &Object, spec: &At<'_>, old: Option<&Object>, errors:
         }
         for range in ranges.items() {
             let text = range.text().trim();
-            errors.extend(crate::validate::all_invalid(&range.path, text, format::cidr(text)));
+            errors.extend(crate::validate::all_invalid(&range.path, text, ip::range(text)));
         }
     } else if let Some(annotation) = service.annotation(SOURCE_RANGES) {
         let path = At::top(service, "metadata").field("annotations").path.key(SOURCE_RANGES);
@@ -284,7 +281,7 @@ fn check_balancer(service: &Object, spec: &At<'_>, old: Option<&Object>, errors:
         }
         let is_new = old.is_none_or(|old| old.annotation(SOURCE_RANGES) != Some(annotation));
         for range in annotation.trim().split(',').filter(|_| is_new && !annotation.trim().is_empty()) {
-            errors.extend(crate::validate::all_invalid(&path, range.trim(), format::cidr(range.trim())));
+            errors.extend(crate::validate::all_invalid(&path, range.trim(), ip::range(range.trim())));
         }
     }
     if spec.has("allocateLoadBalancerNodePorts") && !is_balancer {
@@ -343,7 +340,7 @@ fn check_status(new: &Object, _old: &Object) -> Errors {
     for point in ingress.items() {
         let (address, mode, host) = (point.field("ip"), point.field("ipMode"), point.field("hostname"));
         if !address.text().is_empty() {
-            errors.extend(address.all_invalid(format::ip(address.text())));
+            errors.extend(address.all_invalid(ip::address(address.text())));
         }
         match (address.text().is_empty(), mode.is_set()) {
             (false, false) => errors.push(mode.required("must be specified when `ip` is set")),
@@ -352,7 +349,7 @@ fn check_status(new: &Object, _old: &Object) -> Errors {
         }
         if !host.text().is_empty() {
             errors.extend(host.all_invalid(format::dns_subdomain(host.text())));
-            if format::parse_ip(host.text()).is_some() {
+            if ip::parse(host.text()).is_some() {
                 errors.push(host.invalid("must be a DNS name, not an IP address"));
             }
         }

@@ -150,7 +150,7 @@ fn with_claims(spec: &At<'_>) -> Value {
     let mut template = spec.field("template").value.clone();
     let claims = spec.field("volumeClaimTemplates");
     let name = |claim: &At<'_>| claim.below(&["metadata", "name"]).text().to_owned();
-    let names: Vec<String> = claims.items().map(|claim| name(&claim)).collect();
+    let names: std::collections::BTreeSet<String> = claims.items().map(|claim| name(&claim)).collect();
     if let Some(pod) = template.get_mut("spec").and_then(Value::as_object_mut) {
         pod.remove("subdomain");
         pod.remove("hostname");

@@ -9,6 +9,8 @@ const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "st
 /// How deep a schema may be before it is left alone.
 const DEPTH: usize = 100;
 
+const TRUE_OR_UNDEFINED: &str = "must be true or undefined";
+
 /// Where in an object a schema applies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -18,10 +20,16 @@ enum Level {
 }
 
 /// The schema of a version, or of all.
-pub(super) fn check(schema: &At<'_>, errors: &mut Errors) {
+pub(super) fn check(schema: &At<'_>, has_status: bool, errors: &mut Errors) {
     let root = schema.field("openAPIV3Schema");
     if !root.is_set() {
         return;
+    }
+    let kind = root.field("type");
+    if has_status && !matches!(kind.text(), "" | "object") {
+        let why =
+            "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
+        errors.push(kind.invalid(why));
     }
     if root.field("nullable").is_true() {
         let path = schema.path.child("openAPIV3Schema.nullable");
@@ -30,8 +38,13 @@ pub(super) fn check(schema: &At<'_>, errors: &mut Errors) {
     let mut structural = Vec::new();
     check_structure(&root, Level::Root, 0, &mut structural);
     structural.sort_by_key(ToString::to_string);
-    errors.extend(structural);
-    check_words(&root, Inside::Root, 0, errors);
+    let mut words = Vec::new();
+    check_words(&root, Inside::Root, 0, &mut words);
+    // With a value that no structural schema can hold, the server does not get as far as its structure.
+    if !words.iter().any(|error| error.to_string().ends_with(TRUE_OR_UNDEFINED)) {
+        errors.extend(structural);
+    }
+    errors.extend(words);
 }
 
 fn properties<'a>(schema: &At<'a>) -> Vec<(&'a str, At<'a>)> {
@@ -71,7 +84,7 @@ fn check_structure(schema: &At<'_>, level: Level, depth: usize, errors: &mut Err
             }
         }
     }
-    check_nested(schema, int_or_string, depth, errors);
+    check_nested(schema, depth, errors);
     if embedded && kind.text() != "object" {
         let why = "must be object if x-kubernetes-embedded-resource is true";
         errors.push(if kind.text().is_empty() { kind.required(why) } else { kind.invalid(why) });
@@ -119,19 +132,14 @@ fn check_envelope(schema: &At<'_>, level: Level, embedded: bool, errors: &mut Er
 }
 
 /// Alternatives say what values are right, and nothing about what there is.
-fn check_nested(schema: &At<'_>, int_or_string: bool, depth: usize, errors: &mut Errors) {
+fn check_nested(schema: &At<'_>, depth: usize, errors: &mut Errors) {
     for list in ["anyOf", "allOf", "oneOf"] {
-        if list == "anyOf" && int_or_string && is_int_or_string(schema.field(list).value) {
+        let alternatives = schema.field(list);
+        if list == "anyOf" && is_int_or_string(alternatives.value) {
             continue;
         }
-        for (index, nested) in schema.field(list).items().enumerate() {
-            let is_pattern = list == "allOf"
-                && index == 0
-                && int_or_string
-                && nested.value.get("anyOf").is_some_and(is_int_or_string);
-            if !is_pattern {
-                check_alternative(&nested, depth + 1, errors);
-            }
+        for nested in alternatives.items() {
+            check_alternative(&nested, depth + 1, errors);
         }
     }
     let not = schema.field("not");
@@ -149,7 +157,7 @@ fn check_alternative(schema: &At<'_>, depth: usize, errors: &mut Errors) {
     if depth > DEPTH {
         return;
     }
-    check_nested(schema, false, depth, errors);
+    check_nested(schema, depth, errors);
     if schema.field("items").value.is_object() {
         check_alternative(&schema.field("items"), depth + 1, errors);
     }
@@ -252,7 +260,7 @@ fn check_extensions(schema: &At<'_>, errors: &mut Errors) {
     let kind = schema.field("type");
     let preserve = schema.field("x-kubernetes-preserve-unknown-fields");
     if preserve.value == &Value::Bool(false) {
-        errors.push(preserve.invalid("must be true or undefined"));
+        errors.push(preserve.invalid(TRUE_OR_UNDEFINED));
     }
     let wrong_type = |wanted: &str, by: &str| {
         let why = format!("must be {wanted} if {by} is specified");
@@ -287,14 +295,14 @@ fn check_map_list(keys: &At<'_>, items: &At<'_>, errors: &mut Errors) {
         return;
     }
     let kind = items.field("type");
-    if kind.text() != "object" {
+    let is_object = kind.text() == "object";
+    if !is_object {
         let why = "must be object if parent array's x-kubernetes-list-type is map";
         errors.extend(kind.all_invalid(vec![why.to_owned()]));
-        return;
     }
     let (known, required) = (items.field("properties"), items.field("required"));
     let mut seen = BTreeSet::new();
-    for key in keys.texts() {
+    for key in keys.texts().filter(|_| is_object) {
         if !known.has(key) {
             errors.push(keys.invalid("entries must all be names of item properties"));
         }

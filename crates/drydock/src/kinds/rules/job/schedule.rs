@@ -107,17 +107,13 @@ fn parse_value(text: &str, names: &[&str]) -> Result<u64, String> {
 
 fn parse_number(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        let shown = quote(text);
-        return Err(format!("failed to parse int from {text}: strconv.Atoi: parsing {shown}: invalid syntax"));
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let refused = |why: &str| format!("failed to parse int from {text}: strconv.Atoi: parsing {}: {why}", quote(text));
+    if !is_number {
+        return Err(refused("invalid syntax"));
     }
-    match text.parse::<i64>() {
-        Ok(number) => u64::try_from(number).map_err(|_| format!("negative number ({number}) not allowed: {text}")),
-        Err(_) => {
-            let shown = quote(text);
-            Err(format!("failed to parse int from {text}: strconv.Atoi: parsing {shown}: value out of range"))
-        }
-    }
+    let number = text.parse::<i64>().map_err(|_| refused("value out of range"))?;
+    u64::try_from(number).map_err(|_| format!("negative number ({number}) not allowed: {text}"))
 }
 
 /// Durations such as `1h30m`.

@@ -4,7 +4,7 @@ use super::container::{self, Surroundings};
 use super::{resources, scheduling, security, volume};
 use crate::field::FieldError;
 use crate::object::Object;
-use crate::validate::{At, Errors, format, labels, printed};
+use crate::validate::{At, Errors, format, ip, labels, printed};
 use std::collections::BTreeSet;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -148,7 +148,7 @@ fn check_dns(config: &At<'_>, policy: &str, errors: &mut Errors) {
         errors.push(servers.invalid("must not have more than 3 nameservers"));
     }
     for server in servers.items() {
-        errors.extend(server.all_invalid(format::ip(server.text())));
+        errors.extend(server.all_invalid(ip::address(server.text())));
     }
     if searches.len() > 32 {
         errors.push(searches.invalid("must not have more than 32 search paths"));
@@ -218,7 +218,7 @@ fn check_names(spec: &At<'_>, errors: &mut Errors) {
     scheduling::check_tolerations(&spec.field("tolerations"), errors);
     for alias in spec.field("hostAliases").items() {
         let address = alias.field("ip");
-        errors.extend(address.all_invalid(format::ip(address.text())));
+        errors.extend(address.all_invalid(ip::address(address.text())));
         for name in alias.field("hostnames").items() {
             errors.extend(name.all_invalid(format::dns_subdomain(name.text())));
         }

@@ -1,7 +1,7 @@
 //! The addresses of services and their families.
 
 use crate::object::Object;
-use crate::validate::{At, Errors, format};
+use crate::validate::{At, Errors, ip};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -109,7 +109,7 @@ pub(super) fn check(spec: &At<'_>, errors: &mut Errors) {
             }
             continue;
         }
-        let messages = format::ip(address.text());
+        let messages = ip::address(address.text());
         wrong |= !messages.is_empty();
         errors.extend(address.all_invalid(messages));
     }
@@ -123,7 +123,7 @@ pub(super) fn check(spec: &At<'_>, errors: &mut Errors) {
 }
 
 fn check_families(addresses: &At<'_>, families: &At<'_>, errors: &mut Errors) {
-    let is_v6 = |text: &str| format::parse_ip(text).is_some_and(|address| address.is_ipv6());
+    let is_v6 = |text: &str| ip::parse(text).is_some_and(|address| address.is_ipv6());
     if addresses.len() > 1 {
         let found: BTreeSet<bool> = addresses.texts().map(is_v6).collect();
         if found.len() < 2 {
