@@ -7,9 +7,11 @@ use anyhow::{Context as _, Result, bail};
 use std::fs;
 use std::path::Path;
 
+/// How a page comes about.
+type Page = fn() -> String;
+
 /// What is generated, and from what.
-const FILES: &[(&str, fn() -> String)] =
-    &[("docs/reference/cli.md", cli::page), ("docs/reference/kinds.md", kinds::page)];
+const FILES: &[(&str, Page)] = &[("docs/reference/cli.md", cli::page), ("docs/reference/kinds.md", kinds::page)];
 
 /// Writes every generated file, or says which are out of date.
 pub(crate) fn run(check: bool) -> Result<()> {

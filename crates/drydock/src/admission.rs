@@ -46,12 +46,12 @@ impl Cluster {
             "field": "metadata.namespace"});
         Err(Status::forbidden(kind, object.name(), &why).with_causes(vec![cause]))
     }
+}
 
-    /// Whether an object may be deleted at all.
-    pub(crate) fn admit_deletion(&self, kind: &Kind, name: &str) -> Result<(), Status> {
-        if kind.is_namespace() && IMMORTAL.contains(&name) {
-            return Err(Status::forbidden(kind, name, "this namespace may not be deleted"));
-        }
-        Ok(())
+/// Whether an object may be deleted at all.
+pub(crate) fn admit_deletion(kind: &Kind, name: &str) -> Result<(), Status> {
+    if kind.is_namespace() && IMMORTAL.contains(&name) {
+        return Err(Status::forbidden(kind, name, "this namespace may not be deleted"));
     }
+    Ok(())
 }

@@ -135,6 +135,7 @@ impl Cluster {
     pub(crate) fn execute(&mut self, request: &Request) -> Result<Reply, Status> {
         self.authorise(request)?;
         self.warnings.clear();
+        self.warnings.extend(request.target.kind.custom().and_then(|custom| custom.deprecation.clone()));
         let reply = match request.verb {
             Verb::Get => self.get(request),
             Verb::List => self.list(request),

@@ -6,34 +6,34 @@ use std::fmt;
 
 /// Where in an object something is wrong: `spec.template.spec.containers[0].name`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Path(String);
+pub(crate) struct Path(String);
 
 impl Path {
     /// The path of a top-level field.
-    pub fn new(field: &str) -> Self {
+    pub(crate) fn new(field: &str) -> Self {
         Self(field.to_owned())
     }
 
     /// The path of the object itself.
-    pub fn root() -> Self {
+    pub(crate) fn root() -> Self {
         Self("<nil>".to_owned())
     }
 
     /// A field below this path.
     #[must_use]
-    pub fn child(&self, field: &str) -> Self {
+    pub(crate) fn child(&self, field: &str) -> Self {
         if self.0 == "<nil>" { Self::new(field) } else { Self(format!("{}.{field}", self.0)) }
     }
 
     /// An item of the list at this path.
     #[must_use]
-    pub fn index(&self, index: usize) -> Self {
+    pub(crate) fn index(&self, index: usize) -> Self {
         Self(format!("{}[{index}]", self.0))
     }
 
     /// An entry of the map at this path.
     #[must_use]
-    pub fn key(&self, key: &str) -> Self {
+    pub(crate) fn key(&self, key: &str) -> Self {
         Self(format!("{}[{key}]", self.0))
     }
 }
@@ -46,7 +46,7 @@ impl fmt::Display for Path {
 
 /// What kind of field error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub(crate) enum Reason {
     /// The value is missing.
     Required,
     /// The value is malformed or not allowed here.
@@ -82,7 +82,7 @@ impl Reason {
     }
 
     /// The `reason` of a status cause.
-    pub fn cause(self) -> &'static str {
+    pub(crate) fn cause(self) -> &'static str {
         match self {
             Self::Required => "FieldValueRequired",
             Self::Invalid => "FieldValueInvalid",
@@ -99,11 +99,11 @@ impl Reason {
 
 /// One thing that is wrong with one field.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FieldError {
+pub(crate) struct FieldError {
     /// Where.
-    pub field: String,
+    pub(crate) field: String,
     /// What kind.
-    pub reason: Reason,
+    pub(crate) reason: Reason,
     /// The value as the message shows it.
     value: Option<String>,
     detail: String,
@@ -119,17 +119,17 @@ impl FieldError {
     }
 
     /// The value is missing.
-    pub fn required(path: &Path, detail: impl Into<String>) -> Self {
+    pub(crate) fn required(path: &Path, detail: impl Into<String>) -> Self {
         Self::make(path, Reason::Required, None, detail)
     }
 
     /// The value is malformed or not allowed here.
-    pub fn invalid(path: &Path, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+    pub(crate) fn invalid(path: &Path, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self::make(path, Reason::Invalid, Some(value.into()), detail)
     }
 
     /// As [`FieldError::invalid`], without showing the value.
-    pub fn invalid_omitted(path: &Path, detail: impl Into<String>) -> Self {
+    pub(crate) fn invalid_omitted(path: &Path, detail: impl Into<String>) -> Self {
         Self::make(path, Reason::Invalid, None, detail)
     }
 
@@ -139,29 +139,29 @@ impl FieldError {
     }
 
     /// The value has another type than the schema says.
-    pub fn type_invalid(path: &Path, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+    pub(crate) fn type_invalid(path: &Path, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self::make(path, Reason::TypeInvalid, Some(value.into()), detail)
     }
 
     /// The value is not one of `supported`.
-    pub fn not_supported(path: &Path, value: impl Into<Value>, supported: &[&str]) -> Self {
+    pub(crate) fn not_supported(path: &Path, value: impl Into<Value>, supported: &[&str]) -> Self {
         let quoted: Vec<String> = supported.iter().map(|value| quote(value)).collect();
         let detail = if quoted.is_empty() { String::new() } else { format!("supported values: {}", quoted.join(", ")) };
         Self::make(path, Reason::NotSupported, Some(value.into()), detail)
     }
 
     /// The value may not be set here.
-    pub fn forbidden(path: &Path, detail: impl Into<String>) -> Self {
+    pub(crate) fn forbidden(path: &Path, detail: impl Into<String>) -> Self {
         Self::make(path, Reason::Forbidden, None, detail)
     }
 
     /// The value occurs twice.
-    pub fn duplicate(path: &Path, value: impl Into<Value>) -> Self {
+    pub(crate) fn duplicate(path: &Path, value: impl Into<Value>) -> Self {
         Self::make(path, Reason::Duplicate, Some(value.into()), "")
     }
 
     /// The value names something that does not exist.
-    pub fn not_found(path: &Path, value: impl Into<Value>) -> Self {
+    pub(crate) fn not_found(path: &Path, value: impl Into<Value>) -> Self {
         Self::make(path, Reason::NotFound, Some(value.into()), "")
     }
 
@@ -178,19 +178,19 @@ impl FieldError {
     }
 
     /// The value has more than `limit` bytes.
-    pub fn too_long(path: &Path, limit: usize) -> Self {
+    pub(crate) fn too_long(path: &Path, limit: usize) -> Self {
         let bytes = if limit == 1 { "byte" } else { "bytes" };
         Self::make(path, Reason::TooLong, None, format!("may not be more than {limit} {bytes}"))
     }
 
     /// The list has more than `limit` items.
-    pub fn too_many(path: &Path, count: usize, limit: usize) -> Self {
+    pub(crate) fn too_many(path: &Path, count: usize, limit: usize) -> Self {
         let items = if limit == 1 { "item" } else { "items" };
         Self::make(path, Reason::TooMany, Some(count.into()), format!("must have at most {limit} {items}"))
     }
 
     /// The error without the field's name.
-    pub fn body(&self) -> String {
+    pub(crate) fn body(&self) -> String {
         let mut text = self.reason.words().to_owned();
         if let Some(value) = &self.value {
             text.push_str(": ");
@@ -211,7 +211,7 @@ impl fmt::Display for FieldError {
 }
 
 /// A string as Go's `%q` shows it.
-pub fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for character in text.chars() {
@@ -256,7 +256,7 @@ pub(crate) fn go_json(value: &Value) -> String {
 }
 
 /// Several errors in one text: alone as it is, otherwise in brackets, each once.
-pub fn aggregate(errors: &[FieldError]) -> String {
+pub(crate) fn aggregate(errors: &[FieldError]) -> String {
     let mut texts: Vec<String> = Vec::new();
     for error in errors {
         let text = error.to_string();

@@ -70,7 +70,7 @@ impl Storage {
 /// Who defined a kind.
 pub(crate) enum Origin {
     BuiltIn { row: &'static Row, schema: OnceLock<Schema> },
-    Custom(CustomKind),
+    Custom(Box<CustomKind>),
 }
 
 impl fmt::Debug for Origin {

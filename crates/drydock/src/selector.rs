@@ -4,4 +4,4 @@ mod field;
 mod label;
 
 pub(crate) use field::FieldSelector;
-pub(crate) use label::{LabelSelector, Operator, Requirement};
+pub(crate) use label::LabelSelector;

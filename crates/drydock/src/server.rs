@@ -85,6 +85,10 @@ impl Drydock {
         self.lock().store.compact();
     }
 
+    fn address(&self) -> String {
+        self.shared.address.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     #[cfg(feature = "http")]
     pub(crate) fn set_address(&self, address: &str) {
         address.clone_into(&mut self.shared.address.lock().unwrap_or_else(PoisonError::into_inner));
@@ -133,7 +137,7 @@ where
             let bytes = limited.collect().await.map(http_body_util::Collected::to_bytes);
             Ok(match bytes {
                 Ok(bytes) => drydock.respond(&parts, bytes),
-                Err(error) => drydock.respond_unread(&parts, &*error),
+                Err(error) => Self::respond_unread(&*error),
             })
         })
     }

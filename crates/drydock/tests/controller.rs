@@ -2,7 +2,7 @@
 //! streaming lists; an hour of it in a moment, and the same every time.
 
 use futures::StreamExt;
-use jobwright_drydock::{Drydock, Fault, Faults};
+use jobwright_drydock::{Call, Drydock, Fault, Faults};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
@@ -37,10 +37,10 @@ async fn reconcile(map: Arc<ConfigMap>, context: Arc<Context>) -> Result<Action,
 }
 
 async fn apply(map: &ConfigMap, context: &Context) -> Result<Action, kube::Error> {
-    let owner = map.controller_owner_ref(&()).expect("stored objects have a uid");
+    let owner = map.controller_owner_ref(&());
     let job = json!({
         "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {"name": map.name_any(), "ownerReferences": [owner]},
+        "metadata": {"name": map.name_any(), "ownerReferences": owner.as_slice()},
         "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}}},
     });
     let jobs = Api::<Job>::default_namespaced(context.client.clone());
@@ -156,8 +156,8 @@ async fn a_controller_runs_and_repeats_itself() {
 #[tokio::test(start_paused = true)]
 async fn a_controller_copes_with_faults() {
     let faults = Faults::new(7);
-    faults.on(|call| call.writes()).probability(0.2).fail(Fault::Internal);
-    faults.on(|call| call.writes()).probability(0.2).fail(Fault::Conflict);
+    faults.on(Call::writes).probability(0.2).fail(Fault::Internal);
+    faults.on(Call::writes).probability(0.2).fail(Fault::Conflict);
     faults.on(|call| call.verb == "watch").probability(0.3).fail(Fault::DropWatch);
     faults.on(|call| call.verb == "list").probability(0.3).fail(Fault::Unavailable);
     play(Client::new(faults.around(Drydock::builder().bare().build()), "default")).await;

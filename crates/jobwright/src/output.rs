@@ -1,7 +1,5 @@
 //! What people see: errors with hints, and colours where there is a terminal.
 
-#![expect(clippy::print_stderr, clippy::print_stdout, reason = "this is where the command prints")]
-
 use crate::failure::Failure;
 use anstream::{eprintln, println};
 use anstyle::{AnsiColor, Style};

@@ -157,11 +157,6 @@ impl Process {
         }
     }
 
-    /// Whether a file is there that the process made.
-    pub(crate) fn has_file(&self, path: &str) -> bool {
-        self.files.contains(path)
-    }
-
     /// Sends a signal. Whoever has no trap for it ignores it, as the first process of a container does.
     pub(crate) fn signal(&mut self, name: &str) {
         if self.ends_on_signal {
@@ -241,11 +236,12 @@ impl Process {
                 (false, None) => self.status = 0,
             },
             Frame::Check { condition, until, body } => {
-                if (self.status == 0) != until {
+                let succeeded = self.status == 0;
+                if succeeded == until {
+                    self.status = 0;
+                } else {
                     self.stack.push(Frame::Again { condition, until, body: body.clone() });
                     self.stack.push(Frame::Do(body));
-                } else {
-                    self.status = 0;
                 }
             }
             Frame::Again { condition, until, body } => {

@@ -281,6 +281,7 @@ struct Entry {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "these are the fields of a file")]
 struct Then {
     exit: Option<i32>,
     serves: bool,
@@ -345,7 +346,7 @@ fn parse_duration(text: &str) -> Result<Duration, ScriptError> {
 mod tests {
     use super::*;
 
-    fn container<'a>(image: &'a str, attempt: u32) -> Container<'a> {
+    fn container(image: &str, attempt: u32) -> Container<'_> {
         Container {
             namespace: "shop",
             labels: &|key| (key == "app").then_some("api"),

@@ -65,7 +65,7 @@ pub(crate) fn kinds(definition: &Object) -> Vec<Kind> {
                 subresources,
                 verbs: Verbs::All,
                 storage: Storage::new(group, &names("plural")),
-                origin: Origin::Custom(custom),
+                origin: Origin::Custom(Box::new(custom)),
             }
         })
         .collect()

@@ -28,7 +28,7 @@ impl Controller for Scheduler {
         if storage.is("", "pods") {
             match change {
                 Change::Added(pod) | Change::Modified { after: pod, .. } if waits(pod) => {
-                    self.queue.add(Key::of(pod), soon)
+                    self.queue.add(Key::of(pod), soon);
                 }
                 _ => {}
             }

@@ -3,7 +3,7 @@
 //!
 //! Parts of custom resources that no built-in type describes are only pruned; their values are judged later.
 
-use super::{ListKeys, Schema, Shape, Struct, View, Width};
+use super::{Schema, Shape, Struct, View, Width};
 use crate::quantity;
 use base64::Engine as _;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -231,7 +231,7 @@ impl<'a> Seed<'a, '_> {
                 let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
                 self.state
                     .borrow_mut()
-                    .refuse(|| format!("parsing time {0:?} as {layout:?}: cannot parse {0:?} as \"2006\"", text));
+                    .refuse(|| format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\""));
                 Value::from(text)
             }
         }
@@ -431,11 +431,6 @@ fn is_empty_value(value: &Value, view: Option<View<'_>>) -> bool {
 
 fn is_envelope(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
-}
-
-/// Whether the items of a list are told apart by keys.
-pub(crate) fn is_keyed(keys: &ListKeys) -> bool {
-    matches!(keys, ListKeys::Fields(_))
 }
 
 #[cfg(test)]

@@ -93,11 +93,6 @@ impl FieldSelector {
         self.terms.is_empty()
     }
 
-    /// The name that the selector allows alone, if there is one.
-    pub(crate) fn exact_name(&self) -> Option<&str> {
-        self.terms.iter().find(|term| term.equal && term.field == "metadata.name").map(|term| term.value.as_str())
-    }
-
     /// Whether an object fits.
     pub(crate) fn matches(&self, object: &Object) -> bool {
         self.terms.iter().all(|term| (value_of(object, &term.field) == term.value) == term.equal)

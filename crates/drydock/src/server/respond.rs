@@ -31,7 +31,7 @@ impl Drydock {
     }
 
     /// The response to a request whose body could not be read whole.
-    pub(super) fn respond_unread(&self, _: &Parts, error: &(dyn std::error::Error + 'static)) -> Response<Body> {
+    pub(super) fn respond_unread(error: &(dyn std::error::Error + 'static)) -> Response<Body> {
         refuse(&if error.is::<http_body_util::LengthLimitError>() {
             Status::too_large_body(BODY_LIMIT)
         } else {
@@ -123,10 +123,7 @@ impl Drydock {
             ["healthz" | "livez" | "readyz", ..] => return Ok(Outcome::Text(200, "ok".to_owned())),
             ["api"] => Some(match wants_aggregated(accept) {
                 Some(beta) => discovery::aggregated(kinds, true, beta),
-                None => {
-                    let address = self.shared.address.lock().map(|address| address.clone()).unwrap_or_default();
-                    discovery::core_versions(&address)
-                }
+                None => discovery::core_versions(&self.address()),
             }),
             ["apis"] => Some(match wants_aggregated(accept) {
                 Some(beta) => discovery::aggregated(kinds, false, beta),

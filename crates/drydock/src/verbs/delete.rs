@@ -1,6 +1,7 @@
 //! `delete` and `deletecollection`: objects go at once, or when what holds them has let go.
 
 use super::list::Filter;
+use crate::admission::admit_deletion;
 use crate::body;
 use crate::cluster::{Answer, Cluster, Reply};
 use crate::field::{FieldError, Path};
@@ -159,9 +160,9 @@ impl Cluster {
     /// Deletes an object, or asks for its deletion where something holds it.
     pub(crate) fn remove(&mut self, kind: &Arc<Kind>, key: &Key, options: &DeleteOptions) -> Result<Deletion, Status> {
         let old = self.store.get(&kind.storage, key).cloned().ok_or_else(|| Status::not_found(kind, &key.name))?;
-        self.admit_deletion(kind, &key.name)?;
+        admit_deletion(kind, &key.name)?;
         check_preconditions(kind, &old, options)?;
-        let grace = match self.grace(kind, &old, options) {
+        let grace = match grace(kind, &old, options) {
             Grace::Pending => return Ok(Deletion::Pending(kind.served(&old))),
             Grace::Seconds(seconds) => seconds,
         };
@@ -197,33 +198,11 @@ impl Cluster {
         if !marked || grace > 0 {
             object.set(&["metadata", "deletionTimestamp"], crate::clock::time(due));
         }
-        if !kind.is_namespace() {
-            object.set(&["metadata", "deletionGracePeriodSeconds"], grace);
-        } else {
+        if kind.is_namespace() {
             object.set(&["status", "phase"], "Terminating");
+        } else {
+            object.set(&["metadata", "deletionGracePeriodSeconds"], grace);
         }
-    }
-
-    /// How long a pod has to end. Everything else goes at once.
-    fn grace(&self, kind: &Kind, old: &Object, options: &DeleteOptions) -> Grace {
-        if !kind.is_pod() {
-            return Grace::Seconds(0);
-        }
-        let asked = options.grace_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
-        if old.is_being_deleted() {
-            let left = old.integer(&["metadata", "deletionGracePeriodSeconds"]).unwrap_or_default();
-            return match asked {
-                _ if left == 0 => Grace::Seconds(0),
-                Some(asked) if asked < left => Grace::Seconds(asked),
-                _ => Grace::Pending,
-            };
-        }
-        let never_started = old.text(&["spec", "nodeName"]).is_empty();
-        let finished = matches!(old.text(&["status", "phase"]), "Succeeded" | "Failed");
-        if never_started || finished {
-            return Grace::Seconds(0);
-        }
-        Grace::Seconds(asked.unwrap_or_else(|| old.integer(&["spec", "terminationGracePeriodSeconds"]).unwrap_or(30)))
     }
 }
 
@@ -231,6 +210,28 @@ enum Grace {
     Seconds(i64),
     /// It is going already, and not later than asked for.
     Pending,
+}
+
+/// How long a pod has to end. Everything else goes at once.
+fn grace(kind: &Kind, old: &Object, options: &DeleteOptions) -> Grace {
+    if !kind.is_pod() {
+        return Grace::Seconds(0);
+    }
+    let asked = options.grace_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
+    if old.is_being_deleted() {
+        let left = old.integer(&["metadata", "deletionGracePeriodSeconds"]).unwrap_or_default();
+        return match asked {
+            _ if left == 0 => Grace::Seconds(0),
+            Some(asked) if asked < left => Grace::Seconds(asked),
+            _ => Grace::Pending,
+        };
+    }
+    let never_started = old.text(&["spec", "nodeName"]).is_empty();
+    let finished = matches!(old.text(&["status", "phase"]), "Succeeded" | "Failed");
+    if never_started || finished {
+        return Grace::Seconds(0);
+    }
+    Grace::Seconds(asked.unwrap_or_else(|| old.integer(&["spec", "terminationGracePeriodSeconds"]).unwrap_or(30)))
 }
 
 fn check_preconditions(kind: &Kind, old: &Object, options: &DeleteOptions) -> Result<(), Status> {

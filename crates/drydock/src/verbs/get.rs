@@ -15,7 +15,7 @@ impl Cluster {
         self.wait_for_version(request.query.text("resourceVersion"))?;
         let object = self.fetch(&target.kind, &key).ok_or_else(|| Status::not_found(&target.kind, &key.name))?;
         match target.subresource.as_deref() {
-            Some("scale") => self.get_scale(&target.kind, &object),
+            Some("scale") => super::scale::get_scale(&target.kind, &object),
             _ => Ok(Reply::object(200, &target.kind, object)),
         }
     }

@@ -7,9 +7,9 @@ use crate::field::{FieldError, Path};
 use crate::kinds::Kind;
 use crate::kinds::behaviour::ScalePaths;
 use crate::object::Object;
+use crate::patch;
 use crate::patch::fields::Tracked;
 use crate::patch::managers::{self, Manager, scale::Scaling};
-use crate::patch::{self};
 use crate::request::Request;
 use crate::schema::Schema;
 use crate::selector::LabelSelector;
@@ -22,11 +22,6 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| Schema::built_in("io.k8s.api.
 const SCALE_VERSION: &str = "autoscaling/v1";
 
 impl Cluster {
-    pub(crate) fn get_scale(&self, kind: &Kind, object: &Object) -> Result<Reply, Status> {
-        let paths = kind.scale_paths().ok_or_else(Status::unknown_resource)?;
-        Ok(Reply::other(200, scale_of(kind, &paths, object).into_value()))
-    }
-
     pub(crate) fn update_scale(&mut self, request: &Request, write: &Write<'_>) -> Result<Reply, Status> {
         let sent = body::read_other(&request.body, &SCHEMA, "Scale", "v1")?;
         super::update::check_name(sent.name(), request.target.object_name())?;
@@ -105,8 +100,14 @@ impl Cluster {
             managers::scale::to_parent(scaling, &scale, &mut new);
             Ok(new)
         })?;
-        self.get_scale(&kind, &object)
+        get_scale(&kind, &object)
     }
+}
+
+/// The replicas of an object as a `Scale`.
+pub(super) fn get_scale(kind: &Kind, object: &Object) -> Result<Reply, Status> {
+    let paths = kind.scale_paths().ok_or_else(Status::unknown_resource)?;
+    Ok(Reply::other(200, scale_of(kind, &paths, object).into_value()))
 }
 
 fn at<'a>(object: &'a Object, path: &[String]) -> Option<&'a Value> {

@@ -1,7 +1,6 @@
 //! What all writes share: how a new object is taken in, and how a changed one replaces the old.
 
 use crate::cluster::Cluster;
-use crate::field::FieldError;
 use crate::kinds::rules::zeros;
 use crate::kinds::{Kind, Kinds};
 use crate::object::Object;
@@ -112,7 +111,7 @@ impl Cluster {
         let old = self.fetch(kind, key).ok_or_else(|| Status::not_found(kind, &key.name))?;
         let mut new = change(self, &old)?;
         place(&mut new, kind, &key.namespace)?;
-        self.check_preconditions(kind, &new, &old, source)?;
+        check_preconditions(kind, &new, &old, source)?;
         kind.default(&mut new);
         if write.tracked {
             self.track(kind, Some(&old), &mut new, write);
@@ -166,32 +165,6 @@ impl Cluster {
                 .map_or_else(|| kind.served(&stored), |last| kind.served(&last)));
         }
         Ok(kind.served(&stored))
-    }
-
-    fn check_preconditions(&self, kind: &Arc<Kind>, new: &Object, old: &Object, source: Source) -> Result<(), Status> {
-        let version = new.resource_version();
-        if matches!(version, "" | "0") {
-            if source == Source::Update && !kind.rules().unconditional_update {
-                let path = crate::field::Path::new("metadata").child("resourceVersion");
-                let error = FieldError::invalid(&path, 0, "must be specified for an update");
-                return Err(Status::invalid_resource(kind, new.name(), &[error]));
-            }
-        } else if version != old.resource_version() {
-            return Err(Status::modified(kind, old.name()));
-        }
-        let uid = new.uid();
-        if source == Source::Update && !uid.is_empty() && uid != old.uid() {
-            let place =
-                if kind.namespaced { format!("{}/{}", old.namespace(), old.name()) } else { old.name().to_owned() };
-            let why = format!(
-                "StorageError: invalid object, Code: 4, Key: /registry/{}/{place}, ResourceVersion: 0, AdditionalErrorMsg: \
-                 Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-                kind.storage.plural,
-                old.uid()
-            );
-            return Err(Status::conflict(kind, old.name(), &why));
-        }
-        Ok(())
     }
 
     fn fill_metadata(&mut self, object: &mut Object) {
@@ -271,6 +244,31 @@ impl Versions for ServedVersions<'_> {
         let stored = Arc::new(self.kind.stored(object));
         Some((other.schema().root(), Object::clone(&other.served(&stored)).into_value()))
     }
+}
+
+/// Whether an update is about the object that is stored.
+fn check_preconditions(kind: &Kind, new: &Object, old: &Object, source: Source) -> Result<(), Status> {
+    let version = new.resource_version();
+    if matches!(version, "" | "0") {
+        if source == Source::Update && !kind.rules().unconditional_update {
+            let error = validate::metadata::version_is_required();
+            return Err(Status::invalid_resource(kind, new.name(), &[error]));
+        }
+    } else if version != old.resource_version() {
+        return Err(Status::modified(kind, old.name()));
+    }
+    let uid = new.uid();
+    if source == Source::Update && !uid.is_empty() && uid != old.uid() {
+        let place = if kind.namespaced { format!("{}/{}", old.namespace(), old.name()) } else { old.name().to_owned() };
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: /registry/{}/{place}, ResourceVersion: 0, AdditionalErrorMsg: \
+             Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            kind.storage.plural,
+            old.uid()
+        );
+        return Err(Status::conflict(kind, old.name(), &why));
+    }
+    Ok(())
 }
 
 /// Says where the object belongs, or that it says otherwise itself.

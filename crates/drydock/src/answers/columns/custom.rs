@@ -90,8 +90,9 @@ impl JsonPath {
                             .flatten()
                             .filter(|item| {
                                 let field = path.iter().try_fold(*item, |value, name| value.get(name));
-                                field
-                                    .is_some_and(|field| field.as_str() == Some(wanted) || field.to_string() == *wanted)
+                                field.is_some_and(|field| {
+                                    field.as_str().map_or_else(|| field.to_string(), str::to_owned) == *wanted
+                                })
                             })
                             .collect(),
                     }

@@ -125,7 +125,7 @@ fn containers(pod: &Object, reason: &mut String) {
             .list(&["status", "conditions"])
             .iter()
             .any(|condition| field(condition, "/type") == "Ready" && field(condition, "/status") == "True");
-        *reason = if ready { "Running" } else { "NotReady" }.to_owned();
+        if ready { "Running" } else { "NotReady" }.clone_into(reason);
     }
 }
 

@@ -131,7 +131,7 @@ fn operation(kind: &Kind, action: &str, options: &[(&str, &str)], third: bool) -
         match action {
             "post" | "put" => {
                 operation["requestBody"] =
-                    json!({"content": {"*/*": {"schema": reference(&definition)}}, "required": true})
+                    json!({"content": {"*/*": {"schema": reference(&definition)}}, "required": true});
             }
             "patch" => {
                 let media =

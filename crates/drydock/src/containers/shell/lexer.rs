@@ -22,8 +22,8 @@ const OPERATORS: &[&str] = &["&&", "||", ";;", ";", "&", "|", "(", ")", "\n"];
 pub(super) fn tokens(text: &str, depth: usize) -> Option<Vec<Token>> {
     let mut lexer = Lexer { rest: text, depth };
     let mut tokens = Vec::new();
-    while let Some(token) = lexer.next()? {
-        tokens.push(token);
+    while lexer.skip_blanks() {
+        tokens.push(lexer.next()?);
     }
     Some(tokens)
 }
@@ -40,7 +40,8 @@ impl<'a> Lexer<'a> {
         taken
     }
 
-    fn next(&mut self) -> Option<Option<Token>> {
+    /// Goes on to the next token. Says whether there is one.
+    fn skip_blanks(&mut self) -> bool {
         loop {
             self.rest = self.rest.trim_start_matches([' ', '\t', '\r']);
             if let Some(rest) = self.rest.strip_prefix("\\\n") {
@@ -49,21 +50,21 @@ impl<'a> Lexer<'a> {
                 let end = self.rest.find('\n').unwrap_or(self.rest.len());
                 self.take(end);
             } else {
-                break;
+                return !self.rest.is_empty();
             }
         }
-        if self.rest.is_empty() {
-            return Some(None);
-        }
+    }
+
+    fn next(&mut self) -> Option<Token> {
         if let Some((length, output)) = redirect(self.rest) {
             self.take(length);
-            return Some(Some(Token::Redirect { output }));
+            return Some(Token::Redirect { output });
         }
         if let Some(operator) = OPERATORS.iter().find(|operator| self.rest.starts_with(**operator)) {
             self.take(operator.len());
-            return Some(Some(Token::Operator(operator)));
+            return Some(Token::Operator(operator));
         }
-        self.word().map(|word| Some(Token::Word(word)))
+        self.word().map(Token::Word)
     }
 
     fn word(&mut self) -> Option<Word> {

@@ -44,7 +44,9 @@ fn fill_value(view: View<'_>, value: &mut Value) {
         Value::Object(map) => fill_map(view, map),
         Value::Array(items) => {
             if let Some(view) = view.items() {
-                items.iter_mut().for_each(|item| fill_value(view, item));
+                for item in items {
+                    fill_value(view, item);
+                }
             }
         }
         _ => {}

@@ -33,10 +33,9 @@ fn fill_struct(view: View<'_>, object: &Struct, fields: &mut Map<String, Value>)
     }
     for (name, field) in &object.fields {
         let below = view.go_to(field.node);
-        if fields.get(name).is_none_or(Value::is_null) {
-            if field.keep_empty || is_metadata(below) {
-                fields.insert(name.clone(), if field.pointer { Value::Null } else { zero(below) });
-            }
+        let is_absent = fields.get(name).is_none_or(Value::is_null);
+        if is_absent && (field.keep_empty || is_metadata(below)) {
+            fields.insert(name.clone(), if field.pointer { Value::Null } else { zero(below) });
         }
         if let Some(value) = fields.get_mut(name) {
             fill(below, value);

@@ -45,7 +45,7 @@ pub(super) struct Backoff {
 #[derive(Debug)]
 pub(super) enum State {
     Waiting { reason: &'static str, message: String },
-    Running(Running),
+    Running(Box<Running>),
     Ended(Exit),
 }
 

@@ -91,7 +91,7 @@ impl Container {
             attempt,
         });
         let ready_from = behaviour.as_ref().and_then(|behaviour| behaviour.ready_after).map(|delay| after(now, delay));
-        self.state = State::Running(Running {
+        self.state = State::Running(Box::new(Running {
             id,
             since: now,
             process: process_of(pod, &command, behaviour.as_ref(), variables),
@@ -100,7 +100,7 @@ impl Container {
             message: behaviour.as_ref().and_then(|behaviour| behaviour.message.clone()),
             ready_from,
             never_ready: behaviour.is_some_and(|behaviour| behaviour.never_ready),
-        });
+        }));
         self.not_before = None;
         self.probes = Probes::new(&self.spec, now);
     }

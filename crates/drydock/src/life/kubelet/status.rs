@@ -76,7 +76,7 @@ fn conditions(run: &Run, pod: &Object, now: Timestamp, final_phase: Option<&str>
         .containers
         .iter()
         .filter(|container| match container.role {
-            Role::Init => !container.ended().is_some_and(|exit| exit.code == 0),
+            Role::Init => container.ended().is_none_or(|exit| exit.code != 0),
             Role::Sidecar => !container.has_started(now),
             Role::Main => false,
         })

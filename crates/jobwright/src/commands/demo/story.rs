@@ -100,11 +100,11 @@ impl Story {
         match applied {
             Ok(job) if job.resource_version() == before => self.say(Tone::Plain, "job migrate applied: unchanged"),
             Ok(_) if before.is_none() => {
-                self.say(Tone::Plain, &format!("job migrate applied: created, image shop/api:{version}"))
+                self.say(Tone::Plain, &format!("job migrate applied: created, image shop/api:{version}"));
             }
             Ok(_) => self.say(Tone::Plain, "job migrate applied: changed"),
             Err(kube::Error::Api(status)) => {
-                self.say(Tone::Bad, &format!("refused: {}", without_values(&status.message)))
+                self.say(Tone::Bad, &format!("refused: {}", without_values(&status.message)));
             }
             Err(error) => return Err(error.into()),
         }
