@@ -1,0 +1,151 @@
+//! `helm-scenarios`: plays the scenarios of Helm against a cluster or a drydock, and compares with reality.
+
+#![expect(clippy::print_stdout, reason = "this is where the command prints")]
+
+use anyhow::{Context as _, bail};
+use clap::Parser;
+use jobwright_e2e::play::Stage;
+use jobwright_e2e::run::{Choice, run};
+use jobwright_e2e::scenario::load;
+use jobwright_e2e::target::Target;
+use jobwright_e2e::tools::Tools;
+use jobwright_e2e::version::{HelmVersion, Versions};
+use jobwright_e2e::{report, report::Summary};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Play the scenarios of Helm and compare with reality
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// `drydock`, or the kubeconfig of a cluster
+    #[arg(long, value_name = "TARGET", default_value = "drydock")]
+    target: String,
+    /// Versions of Helm, with commas between
+    #[arg(long, value_name = "VERSIONS", default_value = "all")]
+    helm: Versions,
+    /// Only scenarios whose name starts like this
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    only: Vec<String>,
+    /// Do not play what needs this
+    #[arg(long, value_name = "WHAT", value_enum)]
+    without: Vec<Without>,
+    /// How many to play at a time
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    jobs: usize,
+    /// How many times to play each
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    repeat: usize,
+    /// Seconds that a command without a time-out of its own may run
+    #[arg(long, value_name = "SECONDS", default_value_t = 150)]
+    patience: u64,
+    /// Play on after a step that differs
+    #[arg(long)]
+    keep_going: bool,
+    /// An image that has `sh`
+    #[arg(long, value_name = "IMAGE", default_value = "busybox:1")]
+    image: String,
+    /// Write a page with the results here
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// Write the results here, for machines
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// List the plays that are asked for instead of playing them
+    #[arg(long)]
+    list: bool,
+    /// The directory of the tools
+    #[arg(long, value_name = "DIRECTORY", env = "JOBWRIGHT_TOOLS")]
+    tools: Option<PathBuf>,
+    /// The directory of the scenarios
+    #[arg(long, value_name = "DIRECTORY", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/helm"))]
+    scenarios: PathBuf,
+}
+
+/// What a target may lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Without {
+    /// Running containers
+    Containers,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let scenarios = load(&arguments.scenarios)?;
+    let choice = Choice {
+        versions: arguments.helm.clone(),
+        only: arguments.only.clone(),
+        containers: !arguments.without.contains(&Without::Containers),
+    };
+    let plays = choice.plays(&scenarios).repeat(arguments.repeat.max(1));
+    if plays.is_empty() {
+        bail!("no scenario is called like that");
+    }
+    if arguments.list {
+        for (scenario, version) in &plays {
+            let needs = if scenario.needs_containers(*version) { " (needs containers)" } else { "" };
+            println!("{} {version}{needs}: {}", scenario.name, scenario.about);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stage = stage(&arguments)?;
+    let total = plays.len();
+    let played = run(&stage, &choice, &plays, arguments.jobs, &|ended, played| {
+        println!("[{ended:>3}/{total}] {}", report::line(played));
+        let details = report::details(played);
+        if !details.is_empty() {
+            println!("{details}");
+        }
+    });
+    let summary = Summary::new(&played);
+    println!("{}", summary.line());
+    if let Some(file) = &arguments.page {
+        let target = if arguments.target == "drydock" { "drydock" } else { "a cluster" };
+        write(file, &report::page(target, &played))?;
+    }
+    if let Some(file) = &arguments.json {
+        write(file, &serde_json::to_string_pretty(&report::json(&played))?)?;
+    }
+    Ok(if summary.different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn stage(arguments: &Arguments) -> anyhow::Result<Stage> {
+    let directory = arguments.tools.clone().map_or_else(default_tools, Ok)?;
+    // Some scenarios change the version half-way.
+    let tools = Tools::find(&directory, HelmVersion::ALL)?;
+    let target = if arguments.target == "drydock" {
+        let own = std::env::current_exe().context("cannot find the place of this binary")?;
+        let binary = own.with_file_name("jobwright");
+        if !binary.is_file() {
+            bail!("`{}` does not exist: build it with `cargo build`", binary.display());
+        }
+        Target::Drydock { binary }
+    } else {
+        let kubeconfig = Path::new(&arguments.target);
+        let kubeconfig = kubeconfig.canonicalize().with_context(|| format!("no kubeconfig `{}`", arguments.target))?;
+        Target::Cluster(kubeconfig)
+    };
+    Ok(Stage {
+        tools,
+        target,
+        image: arguments.image.clone(),
+        patience: Duration::from_secs(arguments.patience),
+        keep_going: arguments.keep_going,
+    })
+}
+
+/// `${XDG_CACHE_HOME:-~/.cache}/jobwright/tools`
+#[expect(clippy::disallowed_methods, reason = "only the binary reads the environment")]
+fn default_tools() -> anyhow::Result<PathBuf> {
+    let cache = match std::env::var_os("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()) {
+        Some(cache) => PathBuf::from(cache),
+        None => {
+            PathBuf::from(std::env::var_os("HOME").context("neither XDG_CACHE_HOME nor HOME is set")?).join(".cache")
+        }
+    };
+    Ok(cache.join("jobwright/tools"))
+}
+
+fn write(file: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(file, text).with_context(|| format!("cannot write `{}`", file.display()))
+}

@@ -1,0 +1,81 @@
+//! What scenarios are played against: a cluster that is there, or a drydock of one's own.
+
+use crate::clock;
+use crate::command::{Command, send};
+use crate::error::Error;
+use crate::outcome::Signal;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::Duration;
+
+/// How long a drydock may take to answer, and to stop.
+const PROMPT: Duration = Duration::from_secs(20);
+
+/// What scenarios are played against.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A cluster, by its kubeconfig.
+    Cluster(PathBuf),
+    /// `jobwright drydock`, one for each play.
+    Drydock {
+        /// The binary.
+        binary: PathBuf,
+    },
+}
+
+/// A target that answers.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    kubeconfig: PathBuf,
+    drydock: Option<Child>,
+}
+
+impl Target {
+    /// Makes the target answer; files that it needs go into the directory.
+    pub(crate) fn open(&self, directory: &Path) -> Result<Opened, Error> {
+        match self {
+            Self::Cluster(kubeconfig) => Ok(Opened { kubeconfig: kubeconfig.clone(), drydock: None }),
+            Self::Drydock { binary } => {
+                let kubeconfig = directory.join("kubeconfig");
+                let mut child = Command::new(binary)
+                    .arguments(["drydock", "--rbac", "--kubeconfig"])
+                    .arguments([&kubeconfig])
+                    .start()?;
+                let start = clock::now();
+                while !kubeconfig.exists() {
+                    if let Some(status) = child.try_wait().map_err(Error::io("wait for drydock"))? {
+                        let command = format!("{} drydock", binary.display());
+                        return Err(Error::Command { command, reason: status.to_string() });
+                    }
+                    if start.elapsed() > PROMPT {
+                        // Dropping it ends the process.
+                        drop(Opened { kubeconfig, drydock: Some(child) });
+                        return Err(Error::Late { what: "the start of drydock".to_owned(), limit: PROMPT });
+                    }
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Ok(Opened { kubeconfig, drydock: Some(child) })
+            }
+        }
+    }
+}
+
+impl Opened {
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let Some(child) = self.drydock.as_mut() else { return };
+        let start = clock::now();
+        // It may be gone already; then there is nothing to end.
+        let _ = send(child, Signal::Terminate);
+        while start.elapsed() < PROMPT && matches!(child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
