@@ -83,10 +83,13 @@ impl Object {
         Some(condition["reason"].as_str().unwrap_or_default())
     }
 
-    /// Whether a Job will not change any more by itself.
+    /// Whether a Job or a Deployment will not change any more by itself. A Deployment that stays is at rest enough.
     pub(crate) fn is_at_rest(&self) -> bool {
         if self.is_deleting() {
             return self.is_held();
+        }
+        if self.kind == "Deployment" {
+            return true;
         }
         let finished = self.condition("Complete").is_some() || self.condition("Failed").is_some();
         let removed_soon = self.spec["ttlSecondsAfterFinished"].as_u64().is_some_and(|seconds| seconds < 30);

@@ -58,7 +58,7 @@ impl Stage {
     pub fn play(&self, scenario: &Scenario, version: HelmVersion) -> (Result, Duration) {
         let start = clock::now();
         let result = Place::new(self, scenario, version)
-            .and_then(|place| Play { stage: self, place: &place, version, ways: Vec::new() }.run(scenario))
+            .and_then(|place| Play { stage: self, place: &place, version, ways: Vec::new(), hung: false }.run(scenario))
             .unwrap_or_else(Result::Broken);
         (result, start.elapsed())
     }
@@ -71,6 +71,8 @@ struct Play<'a> {
     version: HelmVersion,
     /// The ways of the races that are still possible.
     ways: Vec<Vec<String>>,
+    /// Whether a command had to be killed: nothing that follows means anything.
+    hung: bool,
 }
 
 impl Play<'_> {
@@ -81,9 +83,8 @@ impl Play<'_> {
         for (index, step) in scenario.steps(self.version).iter().enumerate() {
             let differences = self.step(&step.action, &mut reader, &normaliser)?;
             if !differences.is_empty() {
-                let hung = differences.iter().any(|difference| difference.seen == Exit::Hung.to_string());
                 found.push(StepDifference { number: index + 1, title: step.title.clone(), differences });
-                if hung || !self.stage.keep_going {
+                if self.hung || !self.stage.keep_going {
                     break;
                 }
             }
@@ -133,7 +134,8 @@ impl Play<'_> {
         when: Read,
         reader: &mut Reader,
     ) -> std::result::Result<Vec<Difference>, Error> {
-        let when = if said.exit == Exit::Hung { Read::AtOnce } else { when };
+        self.hung = said.exit == Exit::Hung;
+        let when = if self.hung { Read::AtOnce } else { when };
         let state = reader.read(when, self.stage.patience)?;
         match compare(expected, &self.ways, &Outcome { said, state }) {
             Verdict::AsInReality(ways) => {

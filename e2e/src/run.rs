@@ -84,7 +84,34 @@ pub fn run<'a>(
     ended.into_iter().map(|(_, played)| played).collect()
 }
 
+/// The next item that nobody has taken.
 fn take<T: Copy>(next: &AtomicUsize, items: &[T]) -> Option<(usize, T)> {
     let index = next.fetch_add(1, Ordering::SeqCst);
     items.get(index).map(|item| (index, *item))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario;
+
+    fn choice(versions: &str, only: &[&str]) -> Choice {
+        let only = only.iter().map(|&name| name.to_owned()).collect();
+        Choice { versions: versions.parse().unwrap(), only, containers: true }
+    }
+
+    #[test]
+    fn plays_are_chosen_by_version_and_by_the_start_of_the_name() {
+        let step = "steps: [{helm: list}]";
+        let scenarios = scenario::parse(&format!(
+            "{{about: A, scenarios: [{{name: j1, about: A, {step}}}, {{name: j2, about: A, only: v4, {step}}}]}}"
+        ));
+        let names = |choice: Choice| {
+            let plays = choice.plays(&scenarios);
+            plays.iter().map(|(scenario, version)| format!("{} {version}", scenario.name)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(choice("all", &[])), ["j1 3.17.3", "j1 3.22.0", "j1 4.3.1", "j2 4.3.1"]);
+        assert_eq!(names(choice("v3", &["j2"])), [""; 0]);
+        assert_eq!(names(choice("v4", &["j"])), ["j1 4.3.1", "j2 4.3.1"]);
+    }
 }

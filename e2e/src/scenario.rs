@@ -99,6 +99,14 @@ impl Scenario {
         self.steps.get(&version).map_or(&[], Vec::as_slice)
     }
 
+    /// The versions of Helm that run its commands: some scenarios change the version half-way.
+    pub fn helms(&self, version: HelmVersion) -> impl Iterator<Item = HelmVersion> + '_ {
+        self.steps(version).iter().filter_map(|step| match &step.action {
+            Action::Helm(step) => Some(step.helm),
+            Action::Wait(_) | Action::Kubectl { .. } | Action::Hooks(_) => None,
+        })
+    }
+
     /// Whether containers must run for it to end as in reality: it leaves or starts something that has some.
     pub fn needs_containers(&self, version: HelmVersion) -> bool {
         let with_containers = |line: &String| ["Job/", "Pod/", "Deployment/"].iter().any(|kind| line.starts_with(kind));
@@ -110,6 +118,13 @@ impl Scenario {
             Action::Kubectl { .. } | Action::Hooks(_) => false,
         })
     }
+}
+
+/// The scenarios of a file's text.
+#[cfg(test)]
+pub(crate) fn parse(text: &str) -> Vec<Scenario> {
+    let scenarios = resolve::parse(Path::new("file.yaml"), text).unwrap();
+    scenarios.into_iter().map(|(_, scenario)| scenario).collect()
 }
 
 /// Reads all scenario files of a directory, in the order of their names.

@@ -69,7 +69,8 @@ impl Reader {
         let start = clock::now();
         loop {
             let objects = self.get()?;
-            let at_rest = objects.iter().filter(|object| object.kind == "Job").all(Object::is_at_rest);
+            let counts = |object: &&Object| ["Job", "Deployment"].contains(&object.kind.as_str());
+            let at_rest = objects.iter().filter(counts).all(Object::is_at_rest);
             let left = limit.saturating_sub(start.elapsed());
             if at_rest || left.is_zero() {
                 return Ok(objects);

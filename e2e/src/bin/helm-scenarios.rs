@@ -11,6 +11,7 @@ use jobwright_e2e::target::Target;
 use jobwright_e2e::tools::Tools;
 use jobwright_e2e::version::{HelmVersion, Versions};
 use jobwright_e2e::{report, report::Summary};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -88,7 +89,8 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let stage = stage(&arguments)?;
+    let helms: BTreeSet<HelmVersion> = plays.iter().flat_map(|(scenario, version)| scenario.helms(*version)).collect();
+    let stage = stage(&arguments, helms)?;
     let total = plays.len();
     let played = run(&stage, &choice, &plays, arguments.jobs, &|ended, played| {
         println!("[{ended:>3}/{total}] {}", report::line(played));
@@ -109,10 +111,9 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(if summary.different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn stage(arguments: &Arguments) -> anyhow::Result<Stage> {
+fn stage(arguments: &Arguments, helms: BTreeSet<HelmVersion>) -> anyhow::Result<Stage> {
     let directory = arguments.tools.clone().map_or_else(default_tools, Ok)?;
-    // Some scenarios change the version half-way.
-    let tools = Tools::find(&directory, HelmVersion::ALL)?;
+    let tools = Tools::find(&directory, helms)?;
     let target = if arguments.target == "drydock" {
         let own = std::env::current_exe().context("cannot find the place of this binary")?;
         let binary = own.with_file_name("jobwright");

@@ -36,7 +36,8 @@ pub(super) fn without_usual_lines(stdout: &str) -> String {
 /// Whether a line of a log (without its time) only repeats the error that follows, or comes from a watch that ends.
 pub(super) fn is_noise(line: &str) -> bool {
     let repeats = ["level=WARN msg=\"upgrade failed\" ", "level=WARN msg=\"Rollback \\\"r\\\" failed: "];
-    repeats.iter().any(|start| line.starts_with(start)) || line.contains("watch ended with error")
+    let ends = ["watch ended with error", "err=\"context canceled\""];
+    repeats.iter().any(|start| line.starts_with(start)) || ends.iter().any(|words| line.contains(words))
 }
 
 #[cfg(test)]

@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How long a namespace may take to be usable.
+/// How long a namespace may take to be usable: on a cluster that may be busy, and on a drydock of its own.
 const USABLE: Duration = Duration::from_secs(10);
+const USABLE_ALONE: Duration = Duration::from_secs(1);
 
 /// A place of its own; dropping it removes it.
 #[derive(Debug)]
@@ -98,9 +99,10 @@ impl Place {
 
     fn make_namespace(&self) -> Result<(), Error> {
         self.kubectl.run(&["create", "namespace", &self.places.namespace])?;
+        let limit = if self.shared { USABLE } else { USABLE_ALONE };
         let start = clock::now();
         // Without its default ServiceAccount no Pod can be made. A target that never makes one shows that by itself.
-        while start.elapsed() < USABLE && self.kubectl.run(&["get", "serviceaccount", "default"]).is_err() {
+        while start.elapsed() < limit && self.kubectl.run(&["get", "serviceaccount", "default"]).is_err() {
             std::thread::sleep(Duration::from_millis(200));
         }
         Ok(())
@@ -120,7 +122,7 @@ impl Drop for Place {
 fn namespace(scenario: &str, version: HelmVersion) -> String {
     let run = (clock::seconds() << 16) + u64::from(std::process::id() & 0xffff);
     let version: String = version.number().chars().filter(char::is_ascii_digit).collect();
-    format!("e2e-{}-{version}-{run:x}", scenario.replace('_', "-"))
+    format!("e2e-{}-{version}-{run:x}", scenario.to_lowercase().replace('_', "-"))
 }
 
 fn write_files(scenario: &Scenario, directory: &Path, places: &Places) -> Result<BTreeMap<String, PathBuf>, Error> {
@@ -153,7 +155,7 @@ mod tests {
 
     #[test]
     fn namespaces_have_valid_names_of_bearable_length() {
-        let name = namespace("w2_with_a_name_that_is_as_long_as_any", HelmVersion::V4_3_1);
+        let name = namespace("w2_with_a_Name_that_is_as_long_as_any", HelmVersion::V4_3_1);
         assert!(name.len() <= 63 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'));
     }
 }

@@ -27,11 +27,26 @@ pub fn page(target: &str, played: &[Played<'_>]) -> String {
         }
         let _ = writeln!(page, "| `{}`: {} | {} |", first.scenario.name, cell(&first.scenario.about), cells(&row));
     }
+    let notes: String = notes(played).collect();
+    if !notes.is_empty() {
+        let _ = write!(page, "\n## Notes\n\n{notes}");
+    }
     let reasons: String = played.iter().filter_map(reason).collect();
     if !reasons.is_empty() {
         let _ = write!(page, "\n## Not yet\n\n{reasons}");
     }
     page
+}
+
+/// What a run showed beyond the outcomes, once for each scenario.
+fn notes<'a>(played: &'a [Played<'a>]) -> impl Iterator<Item = String> {
+    let mut last = "";
+    played.iter().filter_map(move |played| {
+        let scenario = played.scenario;
+        let note = scenario.note.as_ref().filter(|_| scenario.name != last)?;
+        last = &scenario.name;
+        Some(format!("- `{}`: {note}.\n", scenario.name))
+    })
 }
 
 fn cells(row: &[&Played<'_>]) -> String {
@@ -81,11 +96,53 @@ fn cell(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::Difference;
+    use crate::scenario;
+    use std::time::Duration;
 
     #[test]
     fn texts_stay_on_one_line_and_are_cut() {
         assert_eq!(cut("a\n\tb"), "`a\\n\\tb`");
         assert_eq!(cut(""), "nothing");
         assert_eq!(cut(&"x".repeat(LONGEST + 1)).chars().count(), LONGEST + 3);
+    }
+
+    #[test]
+    fn a_row_tells_each_version_apart_and_why_not_yet() {
+        let scenarios = scenario::parse(
+            "{about: Some, scenarios: [{name: one, about: A|B, note: Remember, steps: [{helm: list}]}]}",
+        );
+        let difference = Difference { field: "exit", expected: "0".to_owned(), seen: "1".to_owned() };
+        let step = StepDifference { number: 1, title: "helm list".to_owned(), differences: vec![difference] };
+        let ends = [
+            End::Played(Result::AsInReality(Vec::new()), Duration::from_secs(1)),
+            End::NeedsContainers,
+            End::Played(Result::Differs(vec![step]), Duration::from_secs(1)),
+        ];
+        let played: Vec<Played<'_>> = HelmVersion::ALL
+            .into_iter()
+            .zip(ends)
+            .map(|(version, end)| Played { scenario: &scenarios[0], version, end })
+            .collect();
+        let expected = "\
+# Helm on drydock
+
+1 as in reality (0 with a race), 1 different, 1 need running containers.
+
+## Some
+
+| | 3.17.3 | 3.22.0 | 4.3.1 |
+|---|---|---|---|
+| `one`: A\\|B | as in reality | not yet: needs running containers | not yet |
+
+## Notes
+
+- `one`: Remember.
+
+## Not yet
+
+- `one`, 4.3.1: step 1, `helm list`; exit: expected `0`, seen `1`
+";
+        assert_eq!(page("drydock", &played), expected);
     }
 }

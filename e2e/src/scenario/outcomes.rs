@@ -1,7 +1,7 @@
 //! Which outcomes a step may have, given those of the steps before it.
 //!
 //! What a step does not say of the release, the objects left and the runs is as it was after the step before. A race
-//! has several outcomes, each with a name; from there on every one of them is followed, and a later race that names
+//! has several outcomes, each with a name; from there on every one of them is followed, and a later step that names
 //! the same outcomes again goes on from each.
 
 use super::Expected;
@@ -9,23 +9,28 @@ use super::file::{RawOutcome, RawStep};
 use super::per_version::PerVersion;
 use crate::outcome::{Outcome, Said, State};
 use crate::version::{HelmVersion, Versions};
+use std::collections::BTreeSet;
 
 /// The outcomes so far, for one version.
 pub(super) struct Outcomes {
     version: HelmVersion,
     ways: Vec<(Vec<String>, State)>,
+    /// Names of outcomes of races so far, also of those that this version does not have.
+    names: BTreeSet<String>,
 }
 
 impl Outcomes {
     pub(super) fn new(version: HelmVersion) -> Self {
-        Self { version, ways: vec![(Vec::new(), State::empty())] }
+        Self { version, ways: vec![(Vec::new(), State::empty())], names: BTreeSet::new() }
     }
 
     /// The outcomes of the next step.
     pub(super) fn after(&mut self, step: &RawStep) -> Result<Vec<Expected>, String> {
-        if step.race.is_some() == step.either.is_empty() {
-            return Err("a `race` and its outcomes (`either`) go together".to_owned());
+        let is_new = step.either.keys().any(|name| !self.names.contains(name));
+        if step.race.is_some() != is_new {
+            return Err("a `race` has outcomes (`either`), and new names there are those of a `race`".to_owned());
         }
+        self.names.extend(step.either.keys().cloned());
         let mut choices: Vec<(&String, &RawOutcome)> = Vec::new();
         for (name, outcome) in &step.either {
             let versions: Versions = outcome.on.as_deref().unwrap_or("all").parse().map_err(|e| format!("{e}"))?;
@@ -43,9 +48,11 @@ impl Outcomes {
                 expected.push(Expected { path, outcome });
                 continue;
             }
+            // What ends in one way only for this version is no race for it.
+            let is_race = choices.len() > 1;
             for (name, choice) in choices {
                 let mut path = path.clone();
-                if !path.contains(name) {
+                if is_race && !path.contains(name) {
                     path.push(name.clone());
                 }
                 let outcome = self.merge(Some(choice), &common, &state)?;
@@ -120,7 +127,7 @@ mod tests {
         let race = "{race: timing, either: {early: {}, late: {runs: h 1}, never: {on: v3}}}";
         let first: Vec<_> = outcomes.after(&step(race)).unwrap().into_iter().map(|e| e.path).collect();
         assert_eq!(first, [["early"], ["late"]]);
-        let second = outcomes.after(&step("{race: timing, either: {late: {release: 1 failed}, early: {}}}")).unwrap();
+        let second = outcomes.after(&step("{either: {late: {release: 1 failed}, early: {}}}")).unwrap();
         let releases: Vec<_> = second.iter().map(|e| (e.path.join("/"), e.outcome.state.release.as_str())).collect();
         assert_eq!(releases, [("early".to_owned(), "none"), ("late".to_owned(), "1 failed")]);
         assert_eq!(second[1].outcome.state.runs, "h 1");

@@ -46,8 +46,8 @@ fn resolve(raw: RawScenario, line: u64, section: &str) -> Result<Scenario, Compl
     for (name, objects) in &raw.charts {
         let mut templates = Vec::new();
         for object in objects {
-            let object = object.value.clone().try_into();
-            templates.push(object.map_err(|message| here(format!("chart `{name}`: {message}")))?);
+            let complain = |message| Complaint { line: object.referenced.line(), message };
+            templates.push(object.value.clone().try_into().map_err(complain)?);
         }
         charts.insert(name.clone(), Chart::new(templates));
     }

@@ -30,6 +30,7 @@ struct Info {
 
 #[derive(Debug, Deserialize)]
 struct Hook {
+    #[serde(default)]
     name: String,
     #[serde(default)]
     weight: i64,
