@@ -20,5 +20,6 @@ pub mod scenario;
 mod state;
 pub mod target;
 pub mod tools;
+pub mod transcript;
 pub mod version;
 mod witness;

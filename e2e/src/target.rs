@@ -31,6 +31,22 @@ pub(crate) struct Opened {
 }
 
 impl Target {
+    /// The drydock of the `jobwright` that was built with this program.
+    pub fn drydock() -> Result<Self, Error> {
+        let own = std::env::current_exe().map_err(Error::io("find the place of this program"))?;
+        let mut directory = own.parent().unwrap_or(Path::new("."));
+        // Tests are one below.
+        if directory.ends_with("deps") {
+            directory = directory.parent().unwrap_or(directory);
+        }
+        let binary = directory.join("jobwright");
+        if !binary.is_file() {
+            let reason = format!("`{}` does not exist: build it with `cargo build`", binary.display());
+            return Err(Error::Tool { tool: "jobwright".to_owned(), reason });
+        }
+        Ok(Self::Drydock { binary })
+    }
+
     /// Makes the target answer; files that it needs go into the directory.
     pub(crate) fn open(&self, directory: &Path) -> Result<Opened, Error> {
         match self {

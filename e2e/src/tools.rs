@@ -18,6 +18,19 @@ pub struct Tools {
 }
 
 impl Tools {
+    /// The directory of the tools: the given one, else `${XDG_CACHE_HOME:-~/.cache}/jobwright/tools`.
+    #[expect(clippy::disallowed_methods, reason = "the one place that asks the environment where tools are")]
+    pub fn directory(given: Option<PathBuf>) -> Result<PathBuf, Error> {
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let cache = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+        given.or_else(|| variable("JOBWRIGHT_TOOLS")).or_else(|| Some(cache()?.join("jobwright/tools"))).ok_or_else(
+            || Error::Tool {
+                tool: "the directory of the tools".to_owned(),
+                reason: "none of JOBWRIGHT_TOOLS, XDG_CACHE_HOME and HOME is set".to_owned(),
+            },
+        )
+    }
+
     /// Finds kubectl and these versions of Helm in `DIRECTORY/NAME-VERSION/NAME`, and asks each Helm for its version.
     pub fn find(directory: &Path, versions: impl IntoIterator<Item = HelmVersion>) -> Result<Self, Error> {
         let kubectl = find(directory, "kubectl", KUBECTL)?;

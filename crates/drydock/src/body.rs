@@ -8,6 +8,7 @@ use crate::protobuf;
 use crate::request::Body;
 use crate::schema::Schema;
 use crate::schema::decode::{self, Decoded};
+use crate::schema::syntax;
 use crate::status::Status;
 use serde_json::Value;
 
@@ -83,6 +84,7 @@ fn decode_body(body: &Body, schema: &Schema, kind: &str, version: &str) -> Resul
     let result = match Format::of(&body.content_type)? {
         Format::Json => {
             serde_json::from_slice::<serde::de::IgnoredAny>(&body.bytes)
+                .map_err(|error| syntax::error(&body.bytes).unwrap_or_else(|| error.to_string()))
                 .map_err(|error| unrecognised(kind, &format!("json parse error: {error}")))?;
             decode::decode_json(Some(schema), &body.bytes)
         }

@@ -5,8 +5,8 @@ mod certificate;
 use crate::access::User;
 use crate::server::{Builder, Drydock};
 use certificate::Certificate;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 use std::io;
@@ -22,6 +22,9 @@ use tokio_rustls::TlsAcceptor;
 
 /// How long a client may take to send the head of a request, or to shake hands.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How many requests may be under way on a connection: as many as the real server takes.
+const STREAMS: u32 = 250;
 
 /// How the API is served.
 #[derive(Clone, Debug)]
@@ -150,8 +153,9 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = TowerToHyperService::new(drydock);
-    let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    let mut server = auto::Builder::new(TokioExecutor::new());
+    server.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    server.http2().timer(TokioTimer::new()).keep_alive_interval(PATIENCE).max_concurrent_streams(STREAMS);
     // A client that goes away in the middle is its own business.
     let _ = server.serve_connection(TokioIo::new(stream), service).await;
 }

@@ -61,6 +61,7 @@ mod body;
 mod bootstrap;
 mod clock;
 mod cluster;
+mod conditions;
 mod containers;
 mod faults;
 mod field;

@@ -6,6 +6,7 @@
 pub(crate) mod decode;
 pub(crate) mod definitions;
 pub(crate) mod facts;
+pub(crate) mod syntax;
 
 use facts::Merge;
 use serde_json::{Map, Value};
@@ -218,7 +219,8 @@ impl<'a> Import<'a> {
     }
 
     fn value(&mut self, schema: &Value) -> NodeId {
-        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        let wrapped = schema.get("allOf").and_then(|parts| parts.get(0)).and_then(|part| part.get("$ref"));
+        if let Some(reference) = schema.get("$ref").or(wrapped).and_then(Value::as_str) {
             let name = reference.strip_prefix(definitions::REFERENCE_PREFIX).unwrap_or(reference);
             return self.definition(name);
         }

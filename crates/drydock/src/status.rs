@@ -3,6 +3,7 @@
 
 use crate::field::{FieldError, aggregate, quote};
 use crate::kinds::Kind;
+use crate::object::Object;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
@@ -87,9 +88,10 @@ impl Status {
         Self::new(404, "NotFound", message).about_resource(kind, name)
     }
 
-    pub(crate) fn already_exists(kind: &Kind, name: &str) -> Self {
-        let message = format!("{} {} already exists", kind.group_resource(), quote(name));
-        Self::new(409, "AlreadyExists", message).about_resource(kind, name)
+    pub(crate) fn already_exists(kind: &Kind, known: &Object) -> Self {
+        let going = if known.is_being_deleted() { "object is being deleted: " } else { "" };
+        let message = format!("{going}{} {} already exists", kind.group_resource(), quote(known.name()));
+        Self::new(409, "AlreadyExists", message).about_resource(kind, known.name())
     }
 
     pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Self {

@@ -112,15 +112,10 @@ fn main() -> anyhow::Result<ExitCode> {
 }
 
 fn stage(arguments: &Arguments, helms: BTreeSet<HelmVersion>) -> anyhow::Result<Stage> {
-    let directory = arguments.tools.clone().map_or_else(default_tools, Ok)?;
+    let directory = Tools::directory(arguments.tools.clone())?;
     let tools = Tools::find(&directory, helms)?;
     let target = if arguments.target == "drydock" {
-        let own = std::env::current_exe().context("cannot find the place of this binary")?;
-        let binary = own.with_file_name("jobwright");
-        if !binary.is_file() {
-            bail!("`{}` does not exist: build it with `cargo build`", binary.display());
-        }
-        Target::Drydock { binary }
+        Target::drydock()?
     } else {
         let kubeconfig = Path::new(&arguments.target);
         let kubeconfig = kubeconfig.canonicalize().with_context(|| format!("no kubeconfig `{}`", arguments.target))?;
@@ -133,18 +128,6 @@ fn stage(arguments: &Arguments, helms: BTreeSet<HelmVersion>) -> anyhow::Result<
         patience: Duration::from_secs(arguments.patience),
         keep_going: arguments.keep_going,
     })
-}
-
-/// `${XDG_CACHE_HOME:-~/.cache}/jobwright/tools`
-#[expect(clippy::disallowed_methods, reason = "only the binary reads the environment")]
-fn default_tools() -> anyhow::Result<PathBuf> {
-    let cache = match std::env::var_os("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()) {
-        Some(cache) => PathBuf::from(cache),
-        None => {
-            PathBuf::from(std::env::var_os("HOME").context("neither XDG_CACHE_HOME nor HOME is set")?).join(".cache")
-        }
-    };
-    Ok(cache.join("jobwright/tools"))
 }
 
 fn write(file: &Path, text: &str) -> anyhow::Result<()> {

@@ -1,12 +1,16 @@
 //! The addresses and ports of Services.
 
 use crate::cluster::Cluster;
+use crate::field::{FieldError, Path};
 use crate::kinds::rules::service::address::{refuse_families, set_families};
 use crate::kinds::rules::service::change::carry_allocated;
 use crate::kinds::{Kind, Storage};
 use crate::object::Object;
 use crate::status::Status;
 use serde_json::{Value, json};
+
+/// The ports of nodes that Services may have.
+const NODE_PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
 
 impl Cluster {
     /// Gives a Service the addresses and ports that it needs and does not name, or keeps those that it has.
@@ -24,6 +28,7 @@ impl Cluster {
         if !errors.is_empty() {
             return Err(Status::invalid(kind, service.name(), &errors));
         }
+        self.refuse_taken(kind, service, old)?;
         let service_type = service.text(&["spec", "type"]).to_owned();
         if service_type != "ExternalName" && service.text(&["spec", "clusterIP"]).is_empty() {
             let address = self.free_address();
@@ -39,6 +44,41 @@ impl Cluster {
             service.set(&["spec", "healthCheckNodePort"], free_port(&taken));
         }
         Ok(())
+    }
+
+    /// What a Service asks for has to be in range and nobody else's.
+    fn refuse_taken(&self, kind: &Kind, service: &Object, old: Option<&Object>) -> Result<(), Status> {
+        let spec = Path::new("spec");
+        let is_mine = |other: &&Object| other.uid() == old.map_or("", Object::uid);
+        let mut errors = Vec::new();
+        let address = service.text(&["spec", "clusterIP"]);
+        let had = old.map_or("", |old| old.text(&["spec", "clusterIP"]));
+        // One that was given is never changed, which is for the rules to say.
+        if !address.is_empty() && address != "None" && had.is_empty() {
+            let is_taken = self.services().any(|other| other.text(&["spec", "clusterIP"]) == address);
+            let why = match address.starts_with("10.96.") {
+                true if is_taken => Some("provided IP is already allocated"),
+                true => None,
+                false => Some("the provided network does not match the current range"),
+            };
+            let detail = why.map(|why| format!("failed to allocate IP {address}: {why}"));
+            errors
+                .extend(detail.map(|detail| FieldError::invalid(&spec.child("clusterIPs"), json!([address]), detail)));
+        }
+        let taken: Vec<i64> = self.services().filter(|other| !is_mine(other)).flat_map(ports_of).collect();
+        for (index, port) in service.list(&["spec", "ports"]).iter().enumerate() {
+            let path = spec.child("ports").index(index).child("nodePort");
+            let Some(number) = port.get("nodePort").and_then(Value::as_i64).filter(|number| *number != 0) else {
+                continue;
+            };
+            if !NODE_PORTS.contains(&number) {
+                let why = "provided port is not in the valid range. The range of valid ports is 30000-32767";
+                errors.push(FieldError::invalid(&path, number, why));
+            } else if taken.contains(&number) {
+                errors.push(FieldError::invalid(&path, number, "provided port is already allocated"));
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(Status::invalid(kind, service.name(), &errors)) }
     }
 
     fn allocate_node_ports(&mut self, service: &mut Object) {
@@ -67,7 +107,7 @@ impl Cluster {
 
 /// A port of nodes that nobody has. There are more of them than any cluster in memory has Services.
 fn free_port(taken: &[i64]) -> i64 {
-    (30000..32768).find(|port| !taken.contains(port)).unwrap_or(32767)
+    NODE_PORTS.into_iter().find(|port| !taken.contains(port)).unwrap_or(32767)
 }
 
 fn ports_of(service: &Object) -> Vec<i64> {

@@ -120,7 +120,6 @@ impl Form {
         object.set(&["kind"], kind.kind.as_str());
         object.set(&["apiVersion"], kind.api_version());
         object.set(&["metadata", "resourceVersion"], revision.to_string());
-        object.set(&["metadata", "creationTimestamp"], Value::Null);
         if initial_end {
             object.set(&["metadata", "annotations", "k8s.io/initial-events-end"], "true");
         }

@@ -1,5 +1,6 @@
 //! OpenAPI: what the kinds look like, for clients that ask before they send (`kubectl apply`, `kubectl explain`).
 
+pub(crate) mod binary;
 mod paths;
 
 use crate::kinds::{Kind, Kinds, Origin};

@@ -5,8 +5,9 @@ use k8s_openapi::api::{
     admissionregistration::v1 as admission, apps::v1 as apps, authentication::v1 as authentication,
     authorization::v1 as authorization, autoscaling::v1 as autoscaling_v1, autoscaling::v2 as autoscaling_v2,
     batch::v1 as batch, certificates::v1 as certificates, coordination::v1 as coordination, core::v1 as core,
-    discovery::v1 as discovery, events::v1 as events, networking::v1 as networking, node::v1 as node,
-    policy::v1 as policy, rbac::v1 as rbac, scheduling::v1 as scheduling, storage::v1 as storage,
+    discovery::v1 as discovery, events::v1 as events, flowcontrol::v1 as flowcontrol, networking::v1 as networking,
+    node::v1 as node, policy::v1 as policy, rbac::v1 as rbac, resource::v1 as resource, scheduling::v1 as scheduling,
+    storage::v1 as storage,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1 as apiregistration;
@@ -193,6 +194,8 @@ pub(crate) static ROWS: &[Row] = &[
     row::<coordination::Lease>().rules(&rules::LEASE),
     row::<discovery::EndpointSlice>().rules(&rules::ENDPOINT_SLICE),
     row::<events::Event>().short(&["ev"]).stored_as("", "v1").rules(&rules::NEW_EVENT),
+    row::<flowcontrol::FlowSchema>().with_status(),
+    row::<flowcontrol::PriorityLevelConfiguration>().with_status(),
     row::<networking::IngressClass>().rules(&rules::INGRESS_CLASS),
     row::<networking::Ingress>().short(&["ing"]).with_status().rules(&rules::INGRESS),
     row::<networking::IPAddress>().short(&["ip"]).rules(&rules::ADDRESS),
@@ -204,6 +207,10 @@ pub(crate) static ROWS: &[Row] = &[
     row::<rbac::ClusterRole>().rules(&rules::CLUSTER_ROLE),
     row::<rbac::RoleBinding>().rules(&rules::ROLE_BINDING),
     row::<rbac::Role>().rules(&rules::ROLE),
+    row::<resource::DeviceClass>(),
+    row::<resource::ResourceClaim>().with_status(),
+    row::<resource::ResourceClaimTemplate>(),
+    row::<resource::ResourceSlice>(),
     row::<scheduling::PriorityClass>().short(&["pc"]).rules(&rules::PRIORITY_CLASS),
     row::<storage::CSIDriver>().rules(&rules::DRIVER),
     row::<storage::CSINode>().rules(&rules::DRIVER_NODE),

@@ -2,13 +2,14 @@
 
 use super::Controller;
 use crate::cluster::Cluster;
+use crate::conditions::{condition, set_condition};
 use crate::kinds::custom;
 use crate::kinds::{Kind, Storage};
 use crate::object::Object;
 use crate::store::{Change, Key};
 use crate::verbs::delete::{DeleteOptions, Propagation, set_finalizers};
 use crate::verbs::write::{Source, Write};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -121,30 +122,6 @@ fn conflict(cluster: &Cluster, definition: &Object) -> Option<String> {
     let taken =
         cluster.kinds.all().find(|other| other.group == group && other.plural != plural && other.kind == kind)?;
     Some(format!("{:?} is already in use", taken.kind))
-}
-
-fn condition(kind: &str, status: bool, reason: &str, message: &str) -> Value {
-    json!({"type": kind, "status": if status { "True" } else { "False" }, "reason": reason, "message": message})
-}
-
-/// Sets a condition; the time of its transition changes only with its status.
-fn set_condition(object: &mut Object, mut condition: Value, now: &str) {
-    let conditions = object.map_at(&["status"]).entry("conditions").or_insert_with(|| json!([]));
-    let Value::Array(conditions) = conditions else { return };
-    match conditions.iter_mut().find(|known| known["type"] == condition["type"]) {
-        Some(known) if known["status"] == condition["status"] => {
-            condition["lastTransitionTime"] = known["lastTransitionTime"].clone();
-            *known = condition;
-        }
-        Some(known) => {
-            condition["lastTransitionTime"] = json!(now);
-            *known = condition;
-        }
-        None => {
-            condition["lastTransitionTime"] = json!(now);
-            conditions.push(condition);
-        }
-    }
 }
 
 /// Deletes the objects of a definition; lets it go when there are none left.

@@ -38,8 +38,8 @@ where
 /// Reads a document from JSON text.
 pub(crate) fn decode_json(schema: Option<&Schema>, text: &[u8]) -> Result<Decoded, String> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let decoded = decode(schema, &mut deserializer)?;
-    deserializer.end().map_err(|error| error.to_string())?;
+    let decoded = decode(schema, &mut deserializer).map_err(|error| super::syntax::error(text).unwrap_or(error))?;
+    deserializer.end().map_err(|error| super::syntax::error(text).unwrap_or_else(|| error.to_string()))?;
     Ok(decoded)
 }
 

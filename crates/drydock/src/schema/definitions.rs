@@ -30,9 +30,11 @@ static DEFINITIONS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     register_others(&mut generator);
     let mut definitions = generator.take_definitions(false);
     for (name, definition) in &mut definitions {
-        if let (Some(facts), Value::Object(definition)) = (facts::type_named(short_name(name)), definition) {
+        let Value::Object(definition) = definition else { continue };
+        if let Some(facts) = facts::type_named(short_name(name)) {
             add_facts(definition, facts);
         }
+        tidy(definition);
     }
     definitions
 });
@@ -46,6 +48,24 @@ pub(crate) fn all() -> &'static Map<String, Value> {
 pub(crate) fn short_name(definition: &str) -> &str {
     let start = definition.rmatch_indices('.').nth(2).map_or(0, |(index, _)| index + 1);
     &definition[start..]
+}
+
+/// What the real server writes another way: metadata is never required, and a reference with more to say is wrapped.
+fn tidy(definition: &mut Map<String, Value>) {
+    if let Some(Value::Array(required)) = definition.get_mut("required") {
+        required.retain(|name| name != "metadata");
+        if required.is_empty() {
+            definition.remove("required");
+        }
+    }
+    let properties = definition.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flatten().filter_map(|(_, property)| property.as_object_mut()) {
+        if property.len() > 1
+            && let Some(reference) = property.remove("$ref")
+        {
+            property.insert("allOf".to_owned(), json!([{"$ref": reference}]));
+        }
+    }
 }
 
 fn add_facts(definition: &mut Map<String, Value>, facts: &'static facts::TypeFacts) {

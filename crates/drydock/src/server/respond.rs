@@ -17,6 +17,7 @@ use serde_json::Value;
 enum Outcome {
     Value(u16, Value),
     Text(u16, String),
+    Bytes(&'static str, Vec<u8>),
     Watch(crate::verbs::watch::WatchPlan, Form),
     Log(crate::verbs::logs::LogPlan),
 }
@@ -132,6 +133,14 @@ impl Drydock {
             ["api", version] => discovery::resources(kinds, "", version),
             ["apis", group] => discovery::group(kinds, group),
             ["apis", group, version] => discovery::resources(kinds, group, version),
+            ["openapi", "v2"]
+                if accept.contains(openapi::binary::ASKED) || accept.contains(openapi::binary::MEDIA_TYPE) =>
+            {
+                return Ok(Outcome::Bytes(
+                    openapi::binary::MEDIA_TYPE,
+                    openapi::binary::document(&openapi::version_2(kinds)),
+                ));
+            }
             ["openapi", "v2"] => Some(openapi::version_2(kinds)),
             ["openapi", "v3"] => Some(openapi::index(kinds)),
             ["openapi", "v3", "api", version] => openapi::version_3(kinds, "", version),
@@ -155,6 +164,7 @@ impl Drydock {
                 response
             }
             Outcome::Text(code, text) => plain(code, text),
+            Outcome::Bytes(media, bytes) => respond_with(200, media, bytes.into()),
             Outcome::Watch(plan, form) => {
                 let mut response = Response::new(Body::watch(self.clone(), plan, form));
                 set(response.headers_mut(), header::CONTENT_TYPE, "application/json");

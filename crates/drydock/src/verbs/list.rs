@@ -6,11 +6,13 @@ use crate::kinds::Kind;
 use crate::object::Object;
 use crate::options::{ListOptions, Match};
 use crate::request::Request;
+use crate::schema::syntax;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status::Status;
 use crate::store::Key;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet::URL_SAFE;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
+use base64::{DecodeError, Engine as _};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -48,8 +50,14 @@ impl Filter {
     }
 }
 
+/// How tokens are written. As in Go, the last bits may be anything.
+const TOKEN: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
+const TOKEN_VERSION: &str = "meta.k8s.io/v1";
+
 /// Where a list goes on, and at which moment.
 #[derive(Serialize, Deserialize)]
+#[serde(default)]
+#[derive(Default)]
 struct Token {
     v: String,
     rv: i64,
@@ -67,18 +75,34 @@ impl Token {
             "" => format!("{}\0", last.name()),
             namespace => format!("{namespace}/{}\0", last.name()),
         };
-        Self { v: "meta.k8s.io/v1".to_owned(), rv: revision, start }
+        Self { v: TOKEN_VERSION.to_owned(), rv: revision, start }
     }
 
     fn write(&self) -> String {
-        URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).unwrap_or_default())
+        TOKEN.encode(serde_json::to_vec(self).unwrap_or_default())
     }
 
     fn read(text: &str) -> Result<Self, Status> {
         let refuse =
             |why: String| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
-        let json = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|error| refuse(error.to_string()))?;
-        serde_json::from_slice(&json).map_err(|error| refuse(error.to_string()))
+        let json = TOKEN.decode(text.trim_end_matches('=')).map_err(|error| {
+            let offset = match error {
+                DecodeError::InvalidByte(offset, _) | DecodeError::InvalidLastSymbol(offset, _) => offset,
+                DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => text.len(),
+            };
+            refuse(format!("illegal base64 data at input byte {offset}"))
+        })?;
+        if let Some(error) = syntax::error(&json) {
+            return Err(refuse(error));
+        }
+        let token: Self = serde_json::from_slice(&json).map_err(|error| refuse(error.to_string()))?;
+        match (token.v.as_str(), token.rv) {
+            (TOKEN_VERSION, 0) => {
+                Err(refuse(format!("incorrect encoded start resourceVersion (version {TOKEN_VERSION})")))
+            }
+            (TOKEN_VERSION, _) => Ok(token),
+            (version, _) => Err(refuse(format!("server does not recognize this encoded version {version}"))),
+        }
     }
 
     fn key(&self) -> Key {

@@ -69,7 +69,10 @@ impl Cluster {
 
 /// Reads a patch as it stands: what it leaves out, nulls and empty values all mean something.
 fn read(bytes: &[u8], patch_type: PatchType, validation: FieldValidation) -> Result<(Value, Vec<String>), Status> {
-    let refuse = |error: String| Status::bad_request(format!("error decoding patch: {error}"));
+    let refuse = |error: String| match patch_type {
+        PatchType::Strategic => Status::bad_request(error),
+        _ => Status::bad_request(format!("error decoding patch: {error}")),
+    };
     let decoded = match patch_type {
         PatchType::Apply => {
             let refuse = |error: String| Status::bad_request(format!("error decoding YAML: {error}"));

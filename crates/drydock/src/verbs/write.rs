@@ -90,8 +90,8 @@ impl Cluster {
         self.warnings.extend((rules.warnings)(&object, None));
         zeros::forget_empty(kind.schema(), &mut object);
         let stored = kind.stored(object);
-        if self.store.get(&kind.storage, &Key::of(&stored)).is_some() {
-            return Err(Status::already_exists(kind, stored.name()));
+        if let Some(known) = self.store.get(&kind.storage, &Key::of(&stored)) {
+            return Err(Status::already_exists(kind, known));
         }
         if write.dry_run {
             return Ok(kind.served(&Arc::new(stored)));

@@ -53,7 +53,7 @@ impl Container {
                 attempt,
             })
             .cloned();
-        if behaviour.as_ref().is_some_and(|behaviour| behaviour.never_pulled) {
+        if is_nowhere(&image) || behaviour.as_ref().is_some_and(|behaviour| behaviour.never_pulled) {
             self.fail_pull(client, pod, &image);
             return;
         }
@@ -146,4 +146,10 @@ fn process_of(
     let word = |text: &str| Word { parts: vec![Part::Text(text.to_owned())], quoted: true };
     let sleep = Command::Simple { assignments: Vec::new(), words: vec![word("sleep"), word("1")], output: None };
     Process::of_command(sleep, variables)
+}
+
+/// Whether an image is of a registry that cannot exist: `.invalid` is nobody's, by the rules of the Internet.
+fn is_nowhere(image: &str) -> bool {
+    let host = image.split_once('/').map_or("", |(host, _)| host);
+    host.split(':').next().is_some_and(|name| name == "invalid" || name.ends_with(".invalid"))
 }
