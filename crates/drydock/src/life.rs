@@ -3,12 +3,17 @@
 mod accounts;
 pub(crate) mod client;
 mod definitions;
+mod events;
 mod garbage;
+mod jobs;
 mod kubelet;
 mod namespaces;
 pub(crate) mod queue;
 mod scheduler;
+mod ttl;
 mod volumes;
+
+pub(crate) use events::Told;
 
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
@@ -50,9 +55,11 @@ impl Lives {
     /// Those, and all that make a cluster live.
     pub(crate) fn of_a_cluster() -> Self {
         let mut lives = Self::of_the_api();
-        lives.controllers.extend::<[Box<dyn Controller>; 4]>([
+        lives.controllers.extend::<[Box<dyn Controller>; 6]>([
             Box::<accounts::Accounts>::default(),
             Box::<volumes::Volumes>::default(),
+            Box::<jobs::Jobs>::default(),
+            Box::<ttl::TimeToLive>::default(),
             Box::<scheduler::Scheduler>::default(),
             Box::<kubelet::Kubelet>::default(),
         ]);
