@@ -2,6 +2,7 @@
 
 mod accounts;
 pub(crate) mod client;
+mod cronjobs;
 mod definitions;
 mod events;
 mod garbage;
@@ -54,11 +55,13 @@ impl Lives {
 
     /// Those, and all that make a cluster live.
     pub(crate) fn of_a_cluster() -> Self {
-        let mut lives = Self::of_the_api();
+        // A Job that is being deleted lets its pods go before the collector deletes them, or they would count as failed.
+        let mut lives = Self { controllers: vec![Box::<jobs::Jobs>::default()] };
+        lives.controllers.extend(Self::of_the_api().controllers);
         lives.controllers.extend::<[Box<dyn Controller>; 6]>([
             Box::<accounts::Accounts>::default(),
             Box::<volumes::Volumes>::default(),
-            Box::<jobs::Jobs>::default(),
+            Box::<cronjobs::CronJobs>::default(),
             Box::<ttl::TimeToLive>::default(),
             Box::<scheduler::Scheduler>::default(),
             Box::<kubelet::Kubelet>::default(),
