@@ -44,7 +44,15 @@ impl Cluster {
         let why = format!("unable to create new content in namespace {name} because it is being terminated");
         let cause = json!({"reason": "NamespaceTerminating", "message": format!("namespace {name} is being terminated"),
             "field": "metadata.namespace"});
-        Err(Status::forbidden(kind, object.name(), &why).with_causes(vec![cause]))
+        Err(Status::forbidden(kind, asked_name(object), &why).with_causes(vec![cause]))
+    }
+}
+
+/// The name of an object, or the beginning of the one that it will get.
+fn asked_name(object: &Object) -> &str {
+    match object.name() {
+        "" => object.text(&["metadata", "generateName"]),
+        name => name,
     }
 }
 

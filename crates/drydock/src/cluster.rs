@@ -6,7 +6,7 @@ use crate::containers::logs::Logs;
 use crate::containers::script::Script;
 use crate::containers::witness::Witness;
 use crate::kinds::{Kind, Kinds, Storage};
-use crate::life::Lives;
+use crate::life::{Lives, Told};
 use crate::object::Object;
 use crate::request::{Request, Verb};
 use crate::status::Status;
@@ -35,6 +35,8 @@ pub(crate) struct Cluster {
     pub(crate) logs: Logs,
     pub(crate) witness: Witness,
     lives: Lives,
+    /// Events that were told lately.
+    pub(crate) told: Told,
     /// Whether anything happens by itself but what is part of the API.
     is_alive: bool,
 }
@@ -124,6 +126,7 @@ impl Cluster {
             logs: Logs::default(),
             witness: Witness::default(),
             is_alive: lives,
+            told: Told::default(),
             lives: if lives { Lives::of_a_cluster() } else { Lives::of_the_api() },
         };
         crate::bootstrap::fill(&mut cluster, lives);

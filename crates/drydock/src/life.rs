@@ -2,13 +2,19 @@
 
 mod accounts;
 pub(crate) mod client;
+mod cronjobs;
 mod definitions;
+mod events;
 mod garbage;
+mod jobs;
 mod kubelet;
 mod namespaces;
 pub(crate) mod queue;
 mod scheduler;
+mod ttl;
 mod volumes;
+
+pub(crate) use events::Told;
 
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
@@ -49,10 +55,14 @@ impl Lives {
 
     /// Those, and all that make a cluster live.
     pub(crate) fn of_a_cluster() -> Self {
-        let mut lives = Self::of_the_api();
-        lives.controllers.extend::<[Box<dyn Controller>; 4]>([
+        // A Job that is being deleted lets its pods go before the collector deletes them, or they would count as failed.
+        let mut lives = Self { controllers: vec![Box::<jobs::Jobs>::default()] };
+        lives.controllers.extend(Self::of_the_api().controllers);
+        lives.controllers.extend::<[Box<dyn Controller>; 6]>([
             Box::<accounts::Accounts>::default(),
             Box::<volumes::Volumes>::default(),
+            Box::<cronjobs::CronJobs>::default(),
+            Box::<ttl::TimeToLive>::default(),
             Box::<scheduler::Scheduler>::default(),
             Box::<kubelet::Kubelet>::default(),
         ]);

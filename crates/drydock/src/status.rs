@@ -59,6 +59,12 @@ impl Status {
         self.details.get("retryAfterSeconds").and_then(Value::as_u64)
     }
 
+    /// Whether something was not made because its namespace is going.
+    pub(crate) fn is_because_namespace_goes(&self) -> bool {
+        let causes = self.details.get("causes").and_then(Value::as_array);
+        causes.into_iter().flatten().any(|cause| cause["reason"] == "NamespaceTerminating")
+    }
+
     pub(crate) fn with_continue(mut self, token: String) -> Self {
         self.continue_token = Some(token);
         self

@@ -1,5 +1,6 @@
 //! Pods: their account, their priority, and what they tolerate.
 
+use super::asked_name;
 use crate::cluster::Cluster;
 use crate::kinds::{Kind, Storage};
 use crate::object::Object;
@@ -19,7 +20,7 @@ impl Cluster {
         if !class.is_empty() && self.find("node.k8s.io", "runtimeclasses", "", class).is_none() {
             return Err(Status::forbidden(
                 kind,
-                pod.name(),
+                asked_name(pod),
                 &format!("pod rejected: RuntimeClass {class:?} not found"),
             ));
         }
@@ -38,7 +39,7 @@ impl Cluster {
                 "error looking up service account {}/{name}: serviceaccount {name:?} not found",
                 pod.namespace()
             );
-            Status::forbidden(kind, pod.name(), &why)
+            Status::forbidden(kind, asked_name(pod), &why)
         })?;
         let wants = |object: &Object, path: &[&str]| object.at(path).and_then(Value::as_bool);
         let mounts = wants(pod, &["spec", "automountServiceAccountToken"])
@@ -66,7 +67,7 @@ impl Cluster {
             "system-cluster-critical" | "system-node-critical" => None,
             name => Some(self.find("scheduling.k8s.io", "priorityclasses", "", name).cloned().ok_or_else(|| {
                 let why = format!("no PriorityClass with name {name} was found");
-                Status::forbidden(kind, pod.name(), &why)
+                Status::forbidden(kind, asked_name(pod), &why)
             })?),
         };
         let priority = match (&class, name.as_str()) {
@@ -80,7 +81,7 @@ impl Cluster {
                 "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller \
                  computed {priority} from the given PriorityClass name"
             );
-            return Err(Status::forbidden(kind, pod.name(), &why));
+            return Err(Status::forbidden(kind, asked_name(pod), &why));
         }
         if let Some(class) = &class {
             pod.set(&["spec", "priorityClassName"], class.name());

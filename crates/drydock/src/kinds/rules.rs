@@ -41,6 +41,7 @@ pub(crate) use endpoints::{ENDPOINT_SLICE, ENDPOINTS};
 pub(crate) use event::{EVENT, NEW_EVENT};
 pub(crate) use ingress::{INGRESS, INGRESS_CLASS};
 pub(crate) use job::JOB;
+pub(crate) use job::schedule;
 pub(crate) use job::cron::CRON_JOB;
 pub(crate) use network::{ADDRESS, NETWORK_POLICY, SERVICE_CIDR};
 pub(crate) use pod::{POD, POD_TEMPLATE};

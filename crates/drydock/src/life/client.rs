@@ -1,5 +1,6 @@
 //! How controllers act: as clients of the API, each under its own name.
 
+use super::events::Fingerprint;
 use crate::cluster::Cluster;
 use crate::kinds::{Kind, Storage};
 use crate::object::Object;
@@ -50,7 +51,6 @@ impl<'a> Client<'a> {
     }
 
     /// The objects of a storage that an owner controls.
-    #[expect(dead_code, reason = "the controllers of workloads come next")]
     pub(crate) fn owned(&self, storage: &Storage, owner: &Object) -> Vec<Arc<Object>> {
         let places = self.cluster.store.owned_by(owner.uid());
         places.filter(|(its, _)| its == storage).filter_map(|(_, key)| self.get(storage, key)).collect()
@@ -129,19 +129,16 @@ impl<'a> Client<'a> {
             "kind": about.kind(), "namespace": about.namespace(), "name": about.name(), "uid": about.uid(),
             "apiVersion": about.api_version(), "resourceVersion": about.resource_version(),
         });
-        let same = self.cluster.store.list(&events, Some(&namespace)).find(|event| {
-            event.text(&["involvedObject", "uid"]) == about.uid()
-                && event.text(&["reason"]) == reason
-                && event.text(&["message"]) == message
-                && event.text(&["source", "component"]) == self.component
-        });
-        if let Some(key) = same.map(|event| Key::of(event)) {
-            // An event that is gone meanwhile is told again next time.
-            let _ = self.change(&events, &key, |event| {
-                event.set(&["count"], event.integer(&["count"]).unwrap_or_default() + 1);
-                event.set(&["lastTimestamp"], now);
+        let fingerprint = Fingerprint::new(about.uid(), self.component, reason, message);
+        if let Some(key) = self.cluster.told.find(&fingerprint) {
+            let counted = self.change(&events, &key, |event| {
+                event.set(&["count"], event.integer(&["count"]).unwrap_or_default().saturating_add(1));
+                event.set(&["lastTimestamp"], now.as_str());
             });
-            return;
+            // An event that is gone is told anew.
+            if counted.is_ok() {
+                return;
+            }
         }
         let name = format!("{}.{:016x}", about.name(), self.cluster.random.u64(..));
         let event = json!({
@@ -152,6 +149,8 @@ impl<'a> Client<'a> {
             "reportingComponent": self.component, "reportingInstance": "",
         });
         // A namespace that is going takes no events, and nobody is left to read them.
-        let _ = self.create(&events, Object::from_value(event).unwrap_or_default());
+        if self.create(&events, Object::from_value(event).unwrap_or_default()).is_ok() {
+            self.cluster.told.note(fingerprint, Key::new(&namespace, &name));
+        }
     }
 }

@@ -24,6 +24,13 @@ impl<K: Ord + Clone> Queue<K> {
         self.by_key.insert(key, at);
     }
 
+    /// Adds keys, all due at a time.
+    pub(crate) fn extend_at(&mut self, at: Timestamp, keys: impl IntoIterator<Item = K>) {
+        for key in keys {
+            self.add(key, at);
+        }
+    }
+
     /// Takes a key away, whenever it is due.
     pub(crate) fn remove(&mut self, key: &K) {
         if let Some(at) = self.by_key.remove(key) {

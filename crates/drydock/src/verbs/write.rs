@@ -73,6 +73,7 @@ impl Cluster {
         }
         self.fill_metadata(&mut object);
         self.admit(kind, &mut object, None)?;
+        self.complete_name(&mut object);
         let rules = kind.rules();
         (rules.prepare_create)(&mut object);
         if kind.custom().is_some() && kind.has("status") {
@@ -167,13 +168,17 @@ impl Cluster {
         Ok(kind.served(&stored))
     }
 
-    fn fill_metadata(&mut self, object: &mut Object) {
+    /// Gives an object a name that only has the beginning of one. Admission still sees the beginning.
+    fn complete_name(&mut self, object: &mut Object) {
         let generated = object.text(&["metadata", "generateName"]).to_owned();
         if object.name().is_empty() && !generated.is_empty() {
             let base: String = generated.chars().take(58).collect();
             let name = format!("{base}{}", self.new_suffix());
             object.set(&["metadata", "name"], name);
         }
+    }
+
+    fn fill_metadata(&mut self, object: &mut Object) {
         let uid = self.new_uid();
         let metadata = object.metadata_mut();
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {

@@ -2,7 +2,7 @@
 
 pub(super) mod cron;
 mod policy;
-mod schedule;
+pub(crate) mod schedule;
 mod status;
 
 use super::fill::{Fields, each, inside, make, or, or_text};

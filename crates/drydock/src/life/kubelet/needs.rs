@@ -87,12 +87,22 @@ pub(super) fn variables(
                 variables.insert(name, namespace.to_owned());
             }
             path => {
-                let path: Vec<&str> = path.split('.').collect();
-                variables.insert(name, pod.text(&path).to_owned());
+                variables.insert(name, field(pod, path).to_owned());
             }
         }
     }
     Ok(variables)
+}
+
+/// A field of a pod: `status.podIP`, `metadata.labels['app']`.
+fn field<'a>(pod: &'a Object, path: &str) -> &'a str {
+    for map in ["labels", "annotations"] {
+        let key = path.strip_prefix("metadata.").and_then(|path| path.strip_prefix(map));
+        if let Some(key) = key.and_then(|key| key.strip_prefix("['")?.strip_suffix("']")) {
+            return pod.text(&["metadata", map, key]);
+        }
+    }
+    pod.text(&path.split('.').collect::<Vec<_>>())
 }
 
 /// Why a volume of a pod cannot be mounted, in the kubelet's words.

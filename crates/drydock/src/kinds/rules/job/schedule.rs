@@ -1,6 +1,7 @@
 //! Schedules of CronJobs, with the refusals of the parser that Kubernetes uses (robfig/cron v3).
 
 use crate::field::quote;
+use jiff::SignedDuration;
 
 /// What a field of a schedule may hold.
 struct Bounds {
@@ -18,45 +19,109 @@ const FIELDS: [Bounds; 5] = [
     Bounds { low: 1, high: 12, names: &MONTHS },
     Bounds { low: 0, high: 6, names: &DAYS },
 ];
-const DESCRIPTORS: [&str; 7] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
+const DESCRIPTORS: [(&str, &str); 7] = [
+    ("@yearly", "0 0 1 1 *"),
+    ("@annually", "0 0 1 1 *"),
+    ("@monthly", "0 0 1 * *"),
+    ("@weekly", "0 0 * * 0"),
+    ("@daily", "0 0 * * *"),
+    ("@midnight", "0 0 * * *"),
+    ("@hourly", "0 * * * *"),
+];
 
-/// Whether a schedule is one, or why not.
-pub(super) fn parse(text: &str) -> Result<(), String> {
+/// When a CronJob is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Schedule {
+    /// The time zone that the schedule names itself.
+    pub(crate) zone: Option<String>,
+    pub(crate) timing: Timing,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// Always after so many whole seconds, one at least.
+    Every(SignedDuration),
+    At(Fields),
+}
+
+/// The fields of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fields {
+    pub(crate) minutes: Field,
+    pub(crate) hours: Field,
+    pub(crate) days: Field,
+    pub(crate) months: Field,
+    pub(crate) weekdays: Field,
+}
+
+/// The values that a field lets through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Field {
+    bits: u64,
+    /// Whether it lets everything through by saying nothing: `*`.
+    pub(crate) is_star: bool,
+}
+
+impl Field {
+    pub(crate) fn contains(self, value: i8) -> bool {
+        u32::try_from(value).ok().and_then(|value| self.bits.checked_shr(value)).is_some_and(|bits| bits & 1 == 1)
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.bits == 0
+    }
+
+    fn with(self, other: Self) -> Self {
+        Self { bits: self.bits | other.bits, is_star: self.is_star || other.is_star }
+    }
+}
+
+/// Reads a schedule, or says why it is none.
+pub(crate) fn parse(text: &str) -> Result<Schedule, String> {
     let mut text = text;
+    let mut own_zone = None;
     if let Some(rest) = text.strip_prefix("TZ=").or_else(|| text.strip_prefix("CRON_TZ=")) {
         let (zone, rest) = rest.split_once(' ').unwrap_or((rest, ""));
         if !is_zone(zone) {
             return Err(format!("provided bad location {zone}: unknown time zone {zone}"));
         }
         text = rest.trim();
+        own_zone = Some(zone.to_owned());
     }
-    if text.starts_with('@') {
-        return parse_descriptor(text);
-    }
+    let timing = if text.starts_with('@') { parse_descriptor(text)? } else { Timing::At(parse_fields(text)?) };
+    Ok(Schedule { zone: own_zone, timing })
+}
+
+fn parse_fields(text: &str) -> Result<Fields, String> {
     let fields: Vec<&str> = text.split_whitespace().collect();
     if fields.len() != FIELDS.len() {
         let found = fields.join(" ");
         return Err(format!("expected exactly 5 fields, found {}: [{found}]", fields.len()));
     }
-    for (field, bounds) in fields.iter().zip(&FIELDS) {
+    let mut parsed = [Field::default(); FIELDS.len()];
+    for ((field, bounds), parsed) in fields.iter().zip(&FIELDS).zip(&mut parsed) {
         for range in field.split(',').filter(|range| !range.is_empty()) {
-            parse_range(range, bounds)?;
+            *parsed = parsed.with(parse_range(range, bounds)?);
         }
     }
-    Ok(())
+    let [minutes, hours, days, months, weekdays] = parsed;
+    Ok(Fields { minutes, hours, days, months, weekdays })
 }
 
-fn parse_descriptor(text: &str) -> Result<(), String> {
-    if DESCRIPTORS.contains(&text) {
-        return Ok(());
+fn parse_descriptor(text: &str) -> Result<Timing, String> {
+    if let Some((_, fields)) = DESCRIPTORS.iter().find(|(name, _)| *name == text) {
+        return parse_fields(fields).map(Timing::At);
     }
     match text.strip_prefix("@every ") {
-        Some(duration) => parse_duration(duration).map_err(|why| format!("failed to parse duration {text}: {why}")),
+        Some(duration) => {
+            let duration = parse_duration(duration).map_err(|why| format!("failed to parse duration {text}: {why}"))?;
+            Ok(Timing::Every(SignedDuration::from_secs(duration.as_secs().max(1))))
+        }
         None => Err(format!("unrecognized descriptor: {text}")),
     }
 }
 
-fn parse_range(text: &str, bounds: &Bounds) -> Result<(), String> {
+fn parse_range(text: &str, bounds: &Bounds) -> Result<Field, String> {
     let parts: Vec<&str> = text.split('/').collect();
     let limits: Vec<&str> = parts.first().copied().unwrap_or_default().split('-').collect();
     let (start, mut end) = match limits.as_slice() {
@@ -70,8 +135,9 @@ fn parse_range(text: &str, bounds: &Bounds) -> Result<(), String> {
             parse_value(low, bounds.names)?;
             return Err(format!("too many hyphens: {text}"));
         }
-        [] => return Ok(()),
+        [] => return Ok(Field::default()),
     };
+    let mut is_star = matches!(limits.first(), Some(&"*" | &"?"));
     let step = match parts.as_slice() {
         [_] => 1,
         [_, step] => {
@@ -79,6 +145,7 @@ fn parse_range(text: &str, bounds: &Bounds) -> Result<(), String> {
             if limits.len() == 1 {
                 end = bounds.high;
             }
+            is_star &= step <= 1;
             step
         }
         _ => return Err(format!("too many slashes: {text}")),
@@ -92,7 +159,9 @@ fn parse_range(text: &str, bounds: &Bounds) -> Result<(), String> {
     } else if step == 0 {
         Err(format!("step of range should be a positive number: {text}"))
     } else {
-        Ok(())
+        let step = usize::try_from(step).unwrap_or(usize::MAX);
+        let bits = (start..=end).step_by(step).fold(0, |bits, value| bits | 1 << value);
+        Ok(Field { bits, is_star })
     }
 }
 
@@ -117,12 +186,22 @@ fn parse_number(text: &str) -> Result<u64, String> {
 }
 
 /// Durations such as `1h30m`.
-fn parse_duration(text: &str) -> Result<(), String> {
-    const UNITS: [&str; 8] = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
+fn parse_duration(text: &str) -> Result<SignedDuration, String> {
+    const UNITS: [(&str, f64); 8] = [
+        ("ns", 1e-9),
+        ("us", 1e-6),
+        ("µs", 1e-6),
+        ("μs", 1e-6),
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3600.0),
+    ];
     let shown = quote(text);
     let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let mut seconds = 0.0;
     if rest == "0" {
-        return Ok(());
+        return Ok(SignedDuration::ZERO);
     }
     if rest.is_empty() {
         return Err(format!("time: invalid duration {shown}"));
@@ -138,12 +217,14 @@ fn parse_duration(text: &str) -> Result<(), String> {
         if unit.is_empty() {
             return Err(format!("time: missing unit in duration {shown}"));
         }
-        if !UNITS.contains(&unit) {
+        let Some((_, length)) = UNITS.iter().find(|(name, _)| *name == unit) else {
             return Err(format!("time: unknown unit {} in duration {shown}", quote(unit)));
-        }
+        };
+        seconds += digits.parse::<f64>().unwrap_or_default() * length;
         rest = after;
     }
-    Ok(())
+    let seconds = if text.starts_with('-') { -seconds } else { seconds };
+    SignedDuration::try_from_secs_f64(seconds).map_err(|_| format!("time: invalid duration {shown}"))
 }
 
 /// What is wrong with a time zone.
@@ -191,7 +272,7 @@ mod tests {
             "0 0 ? * *",
             "TZ=Europe/Berlin 0 0 * * *",
         ] {
-            assert_eq!(parse(right), Ok(()), "{right}");
+            assert_eq!(parse(right).map(drop), Ok(()), "{right}");
         }
         for (wrong, why) in [
             ("* * * *", "expected exactly 5 fields, found 4: [* * * *]"),
@@ -208,7 +289,7 @@ mod tests {
             ("@every 5x", "failed to parse duration @every 5x: time: unknown unit \"x\" in duration \"5x\""),
             ("TZ=Mars/Base * * * * *", "provided bad location Mars/Base: unknown time zone Mars/Base"),
         ] {
-            assert_eq!(parse(wrong).as_ref().map_err(String::as_str), Err(why), "{wrong}");
+            assert_eq!(parse(wrong).unwrap_err(), why, "{wrong}");
         }
     }
 
