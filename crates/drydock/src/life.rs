@@ -3,15 +3,21 @@
 mod accounts;
 pub(crate) mod client;
 mod definitions;
+mod deployments;
+mod endpoints;
 mod garbage;
 mod kubelet;
 mod namespaces;
 pub(crate) mod queue;
+mod replicasets;
 mod scheduler;
+mod statefulsets;
 mod volumes;
+pub(crate) mod workload;
 
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
+use crate::status::Status;
 use crate::store::Change;
 use jiff::Timestamp;
 
@@ -56,7 +62,19 @@ impl Lives {
             Box::<scheduler::Scheduler>::default(),
             Box::<kubelet::Kubelet>::default(),
         ]);
+        lives.controllers.extend(Self::of_workloads());
         lives
+    }
+
+    /// Those that keep workloads running.
+    fn of_workloads() -> [Box<dyn Controller>; 5] {
+        [
+            Box::new(deployments::Deployments::new()),
+            Box::new(replicasets::ReplicaSets::new()),
+            Box::new(replicasets::ReplicaSets::of_the_first_days()),
+            Box::new(statefulsets::StatefulSets::new()),
+            Box::new(endpoints::Endpoints::new()),
+        ]
     }
 
     /// Lets every controller work until none has anything left to do now.
@@ -81,4 +99,9 @@ impl Lives {
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         self.controllers.iter().filter_map(|controller| controller.next_due()).min()
     }
+}
+
+/// Whether something was refused because its namespace is going.
+pub(crate) fn is_of_a_namespace_that_goes(status: &Status) -> bool {
+    status.has_cause("NamespaceTerminating")
 }

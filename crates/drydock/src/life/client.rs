@@ -50,7 +50,6 @@ impl<'a> Client<'a> {
     }
 
     /// The objects of a storage that an owner controls.
-    #[expect(dead_code, reason = "the controllers of workloads come next")]
     pub(crate) fn owned(&self, storage: &Storage, owner: &Object) -> Vec<Arc<Object>> {
         let places = self.cluster.store.owned_by(owner.uid());
         places.filter(|(its, _)| its == storage).filter_map(|(_, key)| self.get(storage, key)).collect()
