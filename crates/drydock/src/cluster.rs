@@ -7,6 +7,7 @@ use crate::containers::script::Script;
 use crate::containers::witness::Witness;
 use crate::kinds::{Kind, Kinds, Storage};
 use crate::life::Lives;
+use crate::life::nodes::Outages;
 use crate::object::Object;
 use crate::request::{Request, Verb};
 use crate::status::Status;
@@ -34,6 +35,8 @@ pub(crate) struct Cluster {
     pub(crate) script: Script,
     pub(crate) logs: Logs,
     pub(crate) witness: Witness,
+    /// Nodes that have stopped reporting.
+    pub(crate) outages: Outages,
     lives: Lives,
     /// Whether anything happens by itself but what is part of the API.
     is_alive: bool,
@@ -51,11 +54,13 @@ pub(crate) struct Settings {
     /// Whether anything happens by itself but what is part of the API.
     pub(crate) lives: bool,
     pub(crate) script: Script,
+    /// How many nodes there are.
+    pub(crate) nodes: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 0, window: 10_000, rbac: false, lives: true, script: Script::default() }
+        Self { seed: 0, window: 10_000, rbac: false, lives: true, script: Script::default(), nodes: 1 }
     }
 }
 
@@ -111,7 +116,7 @@ impl Reply {
 impl Cluster {
     /// A cluster with what every cluster has: namespaces, the API's own Service, the standard roles.
     pub(crate) fn new(now: Timestamp, settings: Settings) -> Self {
-        let Settings { seed, window, rbac, lives, script } = settings;
+        let Settings { seed, window, rbac, lives, script, nodes } = settings;
         let mut cluster = Self {
             store: Store::new(window),
             kinds: Kinds::default(),
@@ -123,10 +128,11 @@ impl Cluster {
             script,
             logs: Logs::default(),
             witness: Witness::default(),
+            outages: Outages::default(),
             is_alive: lives,
             lives: if lives { Lives::of_a_cluster() } else { Lives::of_the_api() },
         };
-        crate::bootstrap::fill(&mut cluster, lives);
+        crate::bootstrap::fill(&mut cluster, if lives { nodes } else { 0 });
         cluster.settle();
         cluster
     }

@@ -2,12 +2,15 @@
 
 mod accounts;
 pub(crate) mod client;
+mod daemonsets;
 mod definitions;
 mod deployments;
+pub(crate) mod disruption;
 mod endpoints;
 mod garbage;
 mod kubelet;
 mod namespaces;
+pub(crate) mod nodes;
 pub(crate) mod queue;
 mod replicasets;
 mod scheduler;
@@ -67,13 +70,16 @@ impl Lives {
     }
 
     /// Those that keep workloads running.
-    fn of_workloads() -> [Box<dyn Controller>; 5] {
+    fn of_workloads() -> [Box<dyn Controller>; 8] {
         [
             Box::new(deployments::Deployments::new()),
             Box::new(replicasets::ReplicaSets::new()),
             Box::new(replicasets::ReplicaSets::of_the_first_days()),
             Box::new(statefulsets::StatefulSets::new()),
+            Box::new(daemonsets::DaemonSets::new()),
             Box::new(endpoints::Endpoints::new()),
+            Box::new(disruption::Disruption::new()),
+            Box::<nodes::Nodes>::default(),
         ]
     }
 

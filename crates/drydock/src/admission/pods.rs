@@ -38,7 +38,7 @@ impl Cluster {
                 "error looking up service account {}/{name}: serviceaccount {name:?} not found",
                 pod.namespace()
             );
-            Status::forbidden(kind, pod.name(), &why)
+            Status::forbidden(kind, asked_name(pod), &why)
         })?;
         let wants = |object: &Object, path: &[&str]| object.at(path).and_then(Value::as_bool);
         let mounts = wants(pod, &["spec", "automountServiceAccountToken"])
@@ -92,6 +92,14 @@ impl Cluster {
             pod.set(&["spec", "preemptionPolicy"], policy.unwrap_or("PreemptLowerPriority"));
         }
         Ok(())
+    }
+}
+
+/// The name that was asked for. Where a name is generated, a real server has not done so yet when it refuses.
+fn asked_name(pod: &Object) -> &str {
+    match pod.text(&["metadata", "generateName"]) {
+        "" => pod.name(),
+        prefix => prefix,
     }
 }
 
