@@ -7,8 +7,9 @@ use crate::verbs::write::{Source, Write};
 use serde_json::{Value, json};
 
 /// Fills an empty cluster. Objects that could not be made would be a mistake in this file; its test would show it.
-pub(crate) fn fill(cluster: &mut Cluster, lives: bool) {
-    let machines = if lives { vec![node(cluster.now), storage_class()] } else { Vec::new() };
+pub(crate) fn fill(cluster: &mut Cluster, nodes: u32) {
+    let mut machines: Vec<Value> = (1..=nodes).map(|number| node(number, cluster.now)).collect();
+    machines.extend((nodes > 0).then(storage_class));
     for object in namespaces().chain(access()).chain([api_service()]).chain(machines) {
         let status = object.get("status").cloned();
         let Ok(object) = Object::from_value(object) else { continue };
@@ -27,20 +28,23 @@ pub(crate) fn fill(cluster: &mut Cluster, lives: bool) {
     }
 }
 
-/// The node that runs everything.
-fn node(now: jiff::Timestamp) -> Value {
+/// A node. The first one is called like the house, and often runs everything.
+fn node(number: u32, now: jiff::Timestamp) -> Value {
+    let name = if number == 1 { "drydock".to_owned() } else { format!("drydock-{number}") };
+    let address = format!("10.88.{}.{}", number / 256, number % 256);
+    let range = format!("10.244.{}.0/24", number % 256);
     let now = crate::clock::time(now);
     let room = json!({"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "10000"});
     let condition = |kind: &str, good: bool, reason: &str, message: &str| {
         json!({"type": kind, "status": if good { "True" } else { "False" }, "reason": reason, "message": message,
             "lastHeartbeatTime": now, "lastTransitionTime": now})
     };
-    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "drydock", "labels": {
-            "kubernetes.io/hostname": "drydock", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
+    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {
+            "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
             "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64"}},
-        "spec": {"podCIDR": "10.244.0.0/16", "podCIDRs": ["10.244.0.0/16"]},
+        "spec": {"podCIDR": range, "podCIDRs": [range]},
         "status": {"capacity": room, "allocatable": room,
-            "addresses": [{"type": "InternalIP", "address": "10.88.0.1"}, {"type": "Hostname", "address": "drydock"}],
+            "addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}],
             "conditions": [
                 condition("MemoryPressure", false, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
                 condition("DiskPressure", false, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),

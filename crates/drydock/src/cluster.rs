@@ -6,6 +6,7 @@ use crate::containers::logs::Logs;
 use crate::containers::script::Script;
 use crate::containers::witness::Witness;
 use crate::kinds::{Kind, Kinds, Storage};
+use crate::life::nodes::Outages;
 use crate::life::{Lives, Told};
 use crate::object::Object;
 use crate::request::{Request, Verb};
@@ -34,6 +35,8 @@ pub(crate) struct Cluster {
     pub(crate) script: Script,
     pub(crate) logs: Logs,
     pub(crate) witness: Witness,
+    /// Nodes that have stopped reporting.
+    pub(crate) outages: Outages,
     lives: Lives,
     /// Events that were told lately.
     pub(crate) told: Told,
@@ -53,11 +56,13 @@ pub(crate) struct Settings {
     /// Whether anything happens by itself but what is part of the API.
     pub(crate) lives: bool,
     pub(crate) script: Script,
+    /// How many nodes there are.
+    pub(crate) nodes: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 0, window: 10_000, rbac: false, lives: true, script: Script::default() }
+        Self { seed: 0, window: 10_000, rbac: false, lives: true, script: Script::default(), nodes: 1 }
     }
 }
 
@@ -113,7 +118,7 @@ impl Reply {
 impl Cluster {
     /// A cluster with what every cluster has: namespaces, the API's own Service, the standard roles.
     pub(crate) fn new(now: Timestamp, settings: Settings) -> Self {
-        let Settings { seed, window, rbac, lives, script } = settings;
+        let Settings { seed, window, rbac, lives, script, nodes } = settings;
         let mut cluster = Self {
             store: Store::new(window),
             kinds: Kinds::default(),
@@ -125,11 +130,12 @@ impl Cluster {
             script,
             logs: Logs::default(),
             witness: Witness::default(),
+            outages: Outages::default(),
             is_alive: lives,
             told: Told::default(),
             lives: if lives { Lives::of_a_cluster() } else { Lives::of_the_api() },
         };
-        crate::bootstrap::fill(&mut cluster, lives);
+        crate::bootstrap::fill(&mut cluster, if lives { nodes } else { 0 });
         cluster.settle();
         cluster
     }

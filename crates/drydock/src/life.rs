@@ -3,21 +3,30 @@
 mod accounts;
 pub(crate) mod client;
 mod cronjobs;
+mod daemonsets;
 mod definitions;
+mod deployments;
+pub(crate) mod disruption;
+mod endpoints;
 mod events;
 mod garbage;
 mod jobs;
 mod kubelet;
 mod namespaces;
+pub(crate) mod nodes;
 pub(crate) mod queue;
+mod replicasets;
 mod scheduler;
+mod statefulsets;
 mod ttl;
 mod volumes;
+pub(crate) mod workload;
 
 pub(crate) use events::Told;
 
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
+use crate::status::Status;
 use crate::store::Change;
 use jiff::Timestamp;
 
@@ -66,7 +75,22 @@ impl Lives {
             Box::<scheduler::Scheduler>::default(),
             Box::<kubelet::Kubelet>::default(),
         ]);
+        lives.controllers.extend(Self::of_workloads());
         lives
+    }
+
+    /// Those that keep workloads running.
+    fn of_workloads() -> [Box<dyn Controller>; 8] {
+        [
+            Box::new(deployments::Deployments::new()),
+            Box::new(replicasets::ReplicaSets::new()),
+            Box::new(replicasets::ReplicaSets::of_the_first_days()),
+            Box::new(statefulsets::StatefulSets::new()),
+            Box::new(daemonsets::DaemonSets::new()),
+            Box::new(endpoints::Endpoints::new()),
+            Box::new(disruption::Disruption::new()),
+            Box::<nodes::Nodes>::default(),
+        ]
     }
 
     /// Lets every controller work until none has anything left to do now.
@@ -91,4 +115,9 @@ impl Lives {
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         self.controllers.iter().filter_map(|controller| controller.next_due()).min()
     }
+}
+
+/// Whether something was refused because its namespace is going.
+pub(crate) fn is_of_a_namespace_that_goes(status: &Status) -> bool {
+    status.has_cause("NamespaceTerminating")
 }

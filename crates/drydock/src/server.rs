@@ -80,6 +80,28 @@ impl Drydock {
         self.lock().witness.all().to_vec()
     }
 
+    /// Lets a node stop reporting, as if its network had gone: what runs there runs on, but nobody hears of it or can
+    /// stop it. The cluster notices after most of a minute. Says whether there is such a node.
+    pub fn lose_node(&self, name: &str) -> bool {
+        self.change_outages(name, |cluster| cluster.outages.begin(name, cluster.now))
+    }
+
+    /// Lets a lost node report again. Says whether there is such a node.
+    pub fn restore_node(&self, name: &str) -> bool {
+        self.change_outages(name, |cluster| cluster.outages.end(name))
+    }
+
+    fn change_outages(&self, node: &str, change: impl FnOnce(&mut Cluster)) -> bool {
+        let mut cluster = self.lock();
+        let exists = cluster.find("", "nodes", "", node).is_some();
+        if exists {
+            change(&mut cluster);
+            cluster.settle();
+            self.shared.changed.notify_one();
+        }
+        exists
+    }
+
     /// Forgets the past: watches and pages that would go on from there are told that it is gone (410).
     pub fn compact(&self) {
         self.lock().store.compact();

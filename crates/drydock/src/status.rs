@@ -49,6 +49,12 @@ impl Status {
         self
     }
 
+    /// Whether one of the causes has this reason.
+    pub(crate) fn has_cause(&self, reason: &str) -> bool {
+        let causes = self.details.get("causes").and_then(Value::as_array).into_iter().flatten();
+        causes.into_iter().any(|cause| cause["reason"] == reason)
+    }
+
     pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
         self.details.insert("retryAfterSeconds".to_owned(), json!(seconds));
         self

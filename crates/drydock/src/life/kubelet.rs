@@ -16,7 +16,7 @@ use crate::object::Object;
 use crate::store::{Change, Key};
 use jiff::{SignedDuration, Timestamp};
 use pod::Run;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// From a pod's binding until the kubelet first reports on it.
@@ -41,6 +41,10 @@ const RETRY: Duration = Duration::from_secs(12);
 pub(crate) struct Kubelet {
     runs: BTreeMap<String, Run>,
     queue: Queue<String>,
+    /// Pods of lost nodes, that wait until the node is heard of again.
+    cut_off: BTreeSet<String>,
+    /// How many outages began or ended before this was last looked at.
+    seen: u64,
 }
 
 impl Controller for Kubelet {
@@ -57,6 +61,7 @@ impl Controller for Kubelet {
             }
             Change::Deleted { last, .. } => {
                 self.runs.remove(last.uid());
+                self.cut_off.remove(last.uid());
                 self.queue.remove(&last.uid().to_owned());
                 cluster.logs.forget(last.uid());
             }
@@ -65,11 +70,21 @@ impl Controller for Kubelet {
     }
 
     fn work(&mut self, cluster: &mut Cluster) -> bool {
+        if self.seen != cluster.outages.changes() {
+            self.seen = cluster.outages.changes();
+            for uid in std::mem::take(&mut self.cut_off) {
+                self.queue.add(uid, cluster.now);
+            }
+        }
         let mut worked = false;
         while let Some(uid) = self.queue.pop(cluster.now) {
             worked = true;
             let Some(run) = self.runs.get_mut(&uid) else { continue };
             let Some(pod) = find(cluster, &run.key, &uid) else { continue };
+            if cluster.outages.is_lost(pod.text(&["spec", "nodeName"])) {
+                self.cut_off.insert(uid);
+                continue;
+            }
             let mut client = Client::new(cluster, "kubelet", "kubelet");
             if let Some(due) = run.sync(&mut client, &pod) {
                 self.queue.add(uid, due);

@@ -1,15 +1,20 @@
 //! The scheduler: pods that nothing holds back are bound to a node.
 
+mod crowd;
+
 use super::Controller;
 use super::client::{Client, Tone};
 use super::queue::Queue;
+use super::workload::nodes::{fits_affinity, tolerates, untolerated};
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::Object;
 use crate::store::{Change, Key};
 use crate::verbs::write::{Source, Write};
+use crowd::Crowd;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// From a pod's creation until it is bound.
 const BIND: SignedDuration = SignedDuration::from_millis(5);
@@ -20,44 +25,42 @@ const RETRY: SignedDuration = SignedDuration::from_secs(30);
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {
     queue: Queue<Key>,
+    waiting: BTreeSet<Key>,
+    crowd: Crowd,
 }
 
 impl Controller for Scheduler {
     fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
         let soon = cluster.now.checked_add(BIND).unwrap_or(cluster.now);
         if storage.is("", "pods") {
+            self.crowd.note(change);
             match change {
                 Change::Added(pod) | Change::Modified { after: pod, .. } if waits(pod) => {
+                    self.waiting.insert(Key::of(pod));
                     self.queue.add(Key::of(pod), soon);
                 }
-                _ => {}
+                Change::Added(pod) | Change::Modified { after: pod, .. } | Change::Deleted { last: pod, .. } => {
+                    self.waiting.remove(&Key::of(pod));
+                }
             }
         } else if storage.is("", "nodes") || storage.is("", "persistentvolumeclaims") {
             // What did not fit may fit now.
-            let pods: Vec<Key> = cluster
-                .store
-                .list(&Storage::core("pods"), None)
-                .filter(|pod| waits(pod))
-                .map(|pod| Key::of(pod))
-                .collect();
-            for key in pods {
-                self.queue.add(key, soon);
+            for key in &self.waiting {
+                self.queue.add(key.clone(), soon);
             }
         }
     }
 
     fn work(&mut self, cluster: &mut Cluster) -> bool {
-        let mut worked = false;
-        while let Some(key) = self.queue.pop(cluster.now) {
-            worked = true;
-            let Some(pod) = cluster.store.get(&Storage::core("pods"), &key).cloned().filter(|pod| waits(pod)) else {
-                continue;
-            };
-            if !schedule(cluster, &pod) {
-                self.queue.add(key, cluster.now.checked_add(RETRY).unwrap_or(cluster.now));
-            }
+        // One at a time: where the next one fits best depends on where this one went.
+        let Some(key) = self.queue.pop(cluster.now) else { return false };
+        let pod = cluster.store.get(&Storage::core("pods"), &key).cloned().filter(|pod| waits(pod));
+        if let Some(pod) = pod
+            && !schedule(cluster, &pod, &self.crowd)
+        {
+            self.queue.add(key, cluster.now.checked_add(RETRY).unwrap_or(cluster.now));
         }
-        worked
+        true
     }
 
     fn next_due(&self) -> Option<Timestamp> {
@@ -70,12 +73,12 @@ fn waits(pod: &Object) -> bool {
 }
 
 /// Binds a pod, or says why not. Says whether it is done with it for now.
-fn schedule(cluster: &mut Cluster, pod: &Object) -> bool {
+fn schedule(cluster: &mut Cluster, pod: &Object, crowd: &Crowd) -> bool {
     if !pod.list(&["spec", "schedulingGates"]).is_empty() {
         hold(cluster, pod, "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates");
         return true;
     }
-    match choose(cluster, pod) {
+    match choose(cluster, pod, crowd) {
         Ok(node) => {
             bind(cluster, pod, &node);
             true
@@ -89,12 +92,13 @@ fn schedule(cluster: &mut Cluster, pod: &Object) -> bool {
     }
 }
 
-fn choose(cluster: &Cluster, pod: &Object) -> Result<String, String> {
+fn choose(cluster: &Cluster, pod: &Object, crowd: &Crowd) -> Result<String, String> {
     let nodes: Vec<&Object> = cluster.store.list(&Storage::core("nodes"), None).map(AsRef::as_ref).collect();
     let total = nodes.len();
     let helpless = |why: &str| {
         format!(
-            "0/{total} nodes are available: {why}. preemption: 0/{total} nodes are available: {total} Preemption is not helpful for scheduling."
+            "0/{total} nodes are available: {why}. no new claims to deallocate, preemption: 0/{total} nodes are available: \
+             {total} Preemption is not helpful for scheduling."
         )
     };
     if total == 0 {
@@ -103,41 +107,36 @@ fn choose(cluster: &Cluster, pod: &Object) -> Result<String, String> {
     if let Some(claim) = missing_claim(cluster, pod) {
         return Err(helpless(&claim));
     }
-    let mut reasons: Vec<&str> = Vec::new();
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut fitting: Vec<&str> = Vec::new();
     for node in &nodes {
         match unfit(node, pod) {
-            None => return Ok(node.name().to_owned()),
-            Some(reason) => reasons.push(reason),
+            None => fitting.push(node.name()),
+            Some(reason) => *reasons.entry(reason).or_default() += 1,
         }
     }
-    let mut told: Vec<String> = Vec::new();
-    let mut known: Vec<&str> = Vec::new();
-    for reason in &reasons {
-        if !known.contains(reason) {
-            known.push(reason);
-            told.push(format!("{} {reason}", reasons.iter().filter(|other| *other == reason).count()));
-        }
+    if let Some(node) = fitting.into_iter().min_by_key(|node| crowd.on(node, pod)) {
+        return Ok(node.to_owned());
     }
+    let mut told: Vec<String> = reasons.into_iter().map(|(reason, number)| format!("{number} {reason}")).collect();
+    told.sort();
     Err(helpless(&told.join(", ")))
 }
 
 /// Why a pod does not fit on a node.
 fn unfit(node: &Object, pod: &Object) -> Option<&'static str> {
+    let tolerations = pod.list(&["spec", "tolerations"]);
     if node.at(&["spec", "unschedulable"]) == Some(&json!(true)) {
-        return Some("node(s) were unschedulable");
+        let taint = json!({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"});
+        if !tolerations.iter().any(|toleration| tolerates(toleration, &taint)) {
+            return Some("node(s) were unschedulable");
+        }
     }
-    let ready = node
-        .list(&["status", "conditions"])
-        .iter()
-        .any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
-    if !ready {
-        return Some("node(s) had untolerated taint {node.kubernetes.io/not-ready: }");
+    if untolerated(node, tolerations, &["NoSchedule", "NoExecute"]).is_some() {
+        return Some("node(s) had untolerated taint(s)");
     }
-    let selector = pod.at(&["spec", "nodeSelector"]);
-    if crate::object::strings(selector).any(|(key, value)| node.label(key) != Some(value)) {
-        return Some("node(s) didn't match Pod's node affinity/selector");
-    }
-    None
+    let spec = pod.at(&["spec"]).unwrap_or(&Value::Null);
+    (!fits_affinity(spec, node)).then_some("node(s) didn't match Pod's node affinity/selector")
 }
 
 fn missing_claim(cluster: &Cluster, pod: &Object) -> Option<String> {

@@ -53,6 +53,12 @@ impl Builder {
         self
     }
 
+    /// Has this many nodes: `drydock`, `drydock-2` and so on. Otherwise there is one.
+    pub fn nodes(mut self, nodes: u32) -> Self {
+        self.settings.nodes = nodes;
+        self
+    }
+
     /// Only the API: objects are stored and served, owners and namespaces take along what is theirs, nothing else happens.
     pub fn bare(mut self) -> Self {
         self.settings.lives = false;

@@ -5,6 +5,8 @@ use super::write::{Source, Write};
 use crate::access::User;
 use crate::body;
 use crate::cluster::{Cluster, Reply};
+use crate::life::disruption;
+use crate::life::workload::{count, pods};
 use crate::object::Object;
 use crate::request::Request;
 use crate::schema::Schema;
@@ -50,17 +52,91 @@ impl Cluster {
         let eviction = body::read_other(&request.body, &EVICTION, "Eviction", "v1")?;
         let kind = Arc::clone(&request.target.kind);
         let key = Key::new(request.target.storage_namespace(), request.target.object_name());
-        self.fetch(&kind, &key).ok_or_else(|| Status::not_found(&kind, &key.name))?;
+        if !eviction.name().is_empty() && eviction.name() != &*key.name {
+            return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+        }
+        let pod = self.fetch(&kind, &key).ok_or_else(|| Status::not_found(&kind, &key.name))?;
         let options = DeleteOptions {
             grace_seconds: eviction.integer(&["deleteOptions", "gracePeriodSeconds"]),
             dry_run: !eviction.list(&["deleteOptions", "dryRun"]).is_empty(),
             ..DeleteOptions::default()
         };
+        if counts_for_budgets(&pod) {
+            self.spend_budget(&pod, options.dry_run)?;
+        }
+        if !options.dry_run {
+            let now = crate::clock::time(self.now);
+            let target = json!({"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+                "message": "Eviction API: evicting", "lastProbeTime": null, "lastTransitionTime": now});
+            self.modify(&kind, &key, &Write::internal("kube-apiserver").through("status"), Source::Patch, |_, old| {
+                let mut new = Object::clone(old);
+                let conditions = new.map_at(&["status"]).entry("conditions").or_insert_with(|| json!([]));
+                if let Value::Array(conditions) = conditions {
+                    conditions.retain(|known| known["type"] != "DisruptionTarget");
+                    conditions.push(target);
+                }
+                Ok(new)
+            })?;
+        }
         let (Deletion::Gone(_) | Deletion::Pending(_)) = self.remove(&kind, &key, &options)?;
         Ok(Reply::other(
             201,
             json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}),
         ))
+    }
+
+    /// Takes an eviction of a pod from its disruption budget, or refuses it.
+    fn spend_budget(&mut self, pod: &Object, dry_run: bool) -> Result<(), Status> {
+        let storage = disruption::storage();
+        let budgets: Vec<Arc<Object>> = self
+            .store
+            .list(&storage, Some(pod.namespace()))
+            .filter(|budget| {
+                disruption::selector(budget).is_some_and(|selector| selector.matches(pod.at(&["metadata", "labels"])))
+            })
+            .cloned()
+            .collect();
+        let Some(budget) = budgets.first() else { return Ok(()) };
+        if budgets.len() > 1 {
+            let why =
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+            return Err(Status::new(500, "", why));
+        }
+        let at = |field| count(budget, &["status", field]);
+        let (healthy, desired) = (at("currentHealthy"), at("desiredHealthy"));
+        let always = budget.text(&["spec", "unhealthyPodEvictionPolicy"]) == "AlwaysAllow";
+        if !pods::is_ready(pod) && (always || (healthy >= desired && desired > 0)) {
+            return Ok(());
+        }
+        let refuse = |why: String, retry_after| {
+            let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+            let refused = Status::new(429, "TooManyRequests", message);
+            let refused = if retry_after > 0 { refused.retry_after(retry_after) } else { refused };
+            Err(refused.with_causes(vec![json!({"reason": "DisruptionBudget", "message": why})]))
+        };
+        let name = budget.name();
+        if at("observedGeneration") < budget.generation() {
+            return refuse(format!("The disruption budget {name} is still being processed by the server."), 10);
+        }
+        let allowed = at("disruptionsAllowed");
+        if allowed == 0 {
+            let why = format!("The disruption budget {name} needs {desired} healthy pods and has {healthy} currently");
+            return refuse(why, 0);
+        }
+        if dry_run {
+            return Ok(());
+        }
+        let now = self.now;
+        let kind = self.kinds.of_storage(&storage).cloned().ok_or_else(Status::unknown_resource)?;
+        let write = Write::internal("kube-apiserver").through("status");
+        self.modify(&kind, &Key::of(budget), &write, Source::Patch, |_, old| {
+            let mut new = Object::clone(old);
+            new.set(&["status", "disruptionsAllowed"], allowed - 1);
+            new.set(&["status", "conditions"], disruption::conditions(old, allowed - 1, now));
+            new.set(&["status", "disruptedPods", pod.name()], crate::clock::time(now));
+            Ok(new)
+        })?;
+        Ok(())
     }
 
     /// Makes a token for a service account.
@@ -87,6 +163,11 @@ impl Cluster {
         asked.set(&["kind"], "TokenRequest");
         Ok(Reply::other(201, asked.into_value()))
     }
+}
+
+/// Whether the eviction of a pod disrupts anything.
+fn counts_for_budgets(pod: &Object) -> bool {
+    pods::is_active(pod) && pod.text(&["status", "phase"]) != "Pending"
 }
 
 fn set_condition(object: &mut Object, kind: &str, status: &str, now: &str) {

@@ -129,7 +129,9 @@ impl Cluster {
             keep_status(&mut new, &old);
         }
         zeros::write_zeros(kind.schema(), &mut new);
-        if write.subresource != Some("binding") && rules.generation.rises(&new, &old, kind.has("status")) {
+        if !matches!(write.subresource, Some("binding" | "status"))
+            && rules.generation.rises(&new, &old, kind.has("status"))
+        {
             new.set(&["metadata", "generation"], old.generation() + 1);
         }
         if matches!(new.resource_version(), "" | "0") {

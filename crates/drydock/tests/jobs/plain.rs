@@ -129,7 +129,8 @@ async fn pods_that_cannot_be_made_are_tried_again_ever_more_rarely() {
     let message = "FailedCreate: Error creating: pods \"account-\" is forbidden: error looking up service account \
          default/missing: serviceaccount \"missing\" not found ×6";
     assert_eq!(lab.events().await, [message]);
-    let status = json!({"ready": 0, "terminating": 0, "startTime": "2026-01-01T00:00:00Z", "uncountedTerminatedPods": {}});
+    let status =
+        json!({"ready": 0, "terminating": 0, "startTime": "2026-01-01T00:00:00Z", "uncountedTerminatedPods": {}});
     assert_eq!(lab.status("account").await, status);
 }
 

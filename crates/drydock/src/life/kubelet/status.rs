@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// Writes the status of a pod, if there is anything new in it.
 pub(super) fn report(run: &Run, client: &mut Client<'_>, pod: &Object, now: Timestamp) {
-    let status = status(run, pod, now);
+    let status = status(run, pod, &host(client, pod), now);
     // A pod that is gone needs no report.
     let _ = client.change_status(&Storage::core("pods"), &run.key, |pod| {
         let map = pod.map_at(&["status"]);
@@ -20,7 +20,19 @@ pub(super) fn report(run: &Run, client: &mut Client<'_>, pod: &Object, now: Time
     });
 }
 
-fn status(run: &Run, pod: &Object, now: Timestamp) -> Value {
+/// The address of the pod's node.
+fn host(client: &Client<'_>, pod: &Object) -> String {
+    let known = pod.text(&["status", "hostIP"]);
+    if !known.is_empty() {
+        return known.to_owned();
+    }
+    let node = client.cluster.find("", "nodes", "", pod.text(&["spec", "nodeName"]));
+    let addresses = node.map_or(&[][..], |node| node.list(&["status", "addresses"]));
+    let internal = addresses.iter().find(|address| address["type"] == "InternalIP");
+    internal.and_then(|address| address["address"].as_str()).unwrap_or("10.88.0.1").to_owned()
+}
+
+fn status(run: &Run, pod: &Object, host: &str, now: Timestamp) -> Value {
     let final_phase = run.final_phase(now);
     let reported = |container: &Container| match &container.state {
         State::Running(running) => running.is_reported(now),
@@ -40,8 +52,8 @@ fn status(run: &Run, pod: &Object, now: Timestamp) -> Value {
     let mut status = json!({
         "phase": phase,
         "conditions": conditions(run, pod, now, final_phase, sandboxed),
-        "hostIP": "10.88.0.1",
-        "hostIPs": [{"ip": "10.88.0.1"}],
+        "hostIP": host,
+        "hostIPs": [{"ip": host}],
         "startTime": run.accepted.map(crate::clock::time),
         "observedGeneration": pod.generation(),
     });

@@ -1,0 +1,156 @@
+//! StatefulSets: pods with names that stay, one after the other, each with claims of its own.
+
+mod claims;
+mod identity;
+mod plan;
+
+use super::Controller;
+use super::client::{Client, Tone};
+use super::queue::Queue;
+use super::workload::family::{Family, selector_of};
+use super::workload::retries::Retries;
+use super::workload::{apps, min_ready, pods, pods_storage, revisions, soon};
+use crate::cluster::Cluster;
+use crate::kinds::Storage;
+use crate::object::Object;
+use crate::status::Status;
+use crate::store::{Change, Key};
+use identity::Ordinals;
+use jiff::Timestamp;
+use plan::{Action, Plan, Templates};
+use std::sync::Arc;
+
+/// StatefulSets that have to be looked at.
+#[derive(Debug)]
+pub(crate) struct StatefulSets {
+    family: Family,
+    queue: Queue<Key>,
+    retries: Retries,
+}
+
+impl StatefulSets {
+    pub(crate) fn new() -> Self {
+        let family = Family::new(apps("statefulsets"), "StatefulSet", pods_storage());
+        Self { family, queue: Queue::default(), retries: Retries::default() }
+    }
+
+    /// Brings a set one step further. Says when to look again.
+    fn sync(&mut self, cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
+        let set = cluster.store.get(&apps("statefulsets"), key).cloned();
+        let Some(set) = set.filter(|set| selector_of(set).is_some()) else {
+            self.retries.forget(key);
+            return None;
+        };
+        let mut client = Client::of_controller(cluster, "statefulset-controller");
+        let now = client.now();
+        let pods = self.family.claim_those(&mut client, &set, |pod| identity::is_member(&set, pod));
+        match bring_on(&mut client, &set, &pods) {
+            Ok(()) => {
+                self.retries.forget(key);
+                pods::next_available(pods.iter().map(AsRef::as_ref), min_ready(&set), now)
+            }
+            Err(status) if super::is_of_a_namespace_that_goes(&status) => None,
+            Err(_) => Some(self.retries.fail(key, now)),
+        }
+    }
+}
+
+impl Controller for StatefulSets {
+    fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
+        for key in self.family.observe(storage, change, cluster) {
+            self.queue.add(key, soon(cluster.now));
+        }
+    }
+
+    fn work(&mut self, cluster: &mut Cluster) -> bool {
+        let mut worked = false;
+        while let Some(key) = self.queue.pop(cluster.now) {
+            worked = true;
+            if let Some(due) = self.sync(cluster, &key) {
+                self.queue.add(key, due);
+            }
+        }
+        worked
+    }
+
+    fn next_due(&self) -> Option<Timestamp> {
+        self.queue.next_due()
+    }
+}
+
+fn bring_on(client: &mut Client<'_>, set: &Object, pods: &[Arc<Object>]) -> Result<(), Status> {
+    let known = revisions::list(client, set);
+    let mut collisions = set.integer(&["status", "collisionCount"]).or(Some(0));
+    let update = revisions::enact(client, set, &known, &["controller.kubernetes.io/hash"], &mut collisions)?;
+    let current = known.iter().find(|revision| revision.name() == set.text(&["status", "currentRevision"]));
+    let current = Arc::clone(current.unwrap_or(&update));
+    let templates = Templates { current: Arc::clone(&current), update: Arc::clone(&update) };
+    let claims = |name: &str| client.get(&Storage::core("persistentvolumeclaims"), &Key::new(set.namespace(), name));
+    let Plan { actions, mut status } = plan::plan(set, pods, &templates, &claims, client.now());
+    let done = actions.into_iter().try_for_each(|action| act(client, set, &templates, action));
+    status["collisionCount"] = collisions.unwrap_or_default().into();
+    let written = client.change_status(&apps("statefulsets"), &Key::of(set), |stored| stored.set(&["status"], status));
+    let live: Vec<String> = pods
+        .iter()
+        .filter_map(|pod| pod.label(revisions::HASH_LABEL))
+        .chain([current.name(), update.name()])
+        .map(str::to_owned)
+        .collect();
+    revisions::truncate(client, set, &known, &live);
+    done.and(written.map(|_| ()))
+}
+
+fn act(client: &mut Client<'_>, set: &Object, templates: &Templates, action: Action) -> Result<(), Status> {
+    match action {
+        Action::Create { ordinal, revision } => {
+            let pod = identity::pod(set, templates.get(revision), ordinal);
+            claims::make(client, set, &pod, ordinal)?;
+            let name = pod.name().to_owned();
+            let made = client.create(&pods_storage(), pod);
+            match made {
+                Err(status) if status.reason == "AlreadyExists" => Err(status),
+                made => {
+                    if let Ok(pod) = &made {
+                        claims::own(client, set, pod, ordinal, Ordinals::of(set).contains(ordinal));
+                    }
+                    tell(client, set, "create", &name, made.map(|_| ()))
+                }
+            }
+        }
+        Action::Delete(pod) => {
+            let gone = client.delete(&pods_storage(), &Key::of(&pod)).map(|_| ());
+            tell(client, set, "delete", pod.name(), gone)
+        }
+        Action::MakeClaims(pod, ordinal) => {
+            claims::make(client, set, &pod, ordinal)?;
+            claims::own(client, set, &pod, ordinal, Ordinals::of(set).contains(ordinal));
+            Ok(())
+        }
+        Action::OwnClaims(pod, ordinal) => {
+            claims::own(client, set, &pod, ordinal, Ordinals::of(set).contains(ordinal));
+            Ok(())
+        }
+        Action::Identify(pod, ordinal) => {
+            claims::own(client, set, &pod, ordinal, Ordinals::of(set).contains(ordinal));
+            let changed = client.change(&pods_storage(), &Key::of(&pod), |pod| identity::label(pod, ordinal));
+            tell(client, set, "update", pod.name(), changed.map(|_| ()))
+        }
+    }
+}
+
+fn tell(client: &mut Client<'_>, set: &Object, verb: &str, pod: &str, done: Result<(), Status>) -> Result<(), Status> {
+    let title = match verb {
+        "create" => "Create",
+        "delete" => "Delete",
+        _ => "Update",
+    };
+    let place = format!("{verb} Pod {pod} in StatefulSet {}", set.name());
+    match &done {
+        Ok(()) => client.tell(set, Tone::Normal, &format!("Successful{title}"), &format!("{place} successful")),
+        Err(status) => {
+            let why = format!("{place} failed error: {}", status.message);
+            client.tell(set, Tone::Warning, &format!("Failed{title}"), &why);
+        }
+    }
+    done
+}
