@@ -9,7 +9,7 @@ use super::client::{Client, Tone};
 use super::queue::Queue;
 use super::workload::family::{Family, selector_of};
 use super::workload::retries::Retries;
-use super::workload::{apps, later, min_ready, pods, pods_storage, revisions, soon};
+use super::workload::{apps, later, min_ready, pods, pods_storage, report, revisions, soon};
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::Object;
@@ -94,7 +94,7 @@ fn bring_on(client: &mut Client<'_>, set: &Object, pods: &[Arc<Object>]) -> Resu
     let Plan { actions, mut status, waits_for_claims } = plan::plan(set, pods, &templates, &claims, client.now());
     let done = actions.into_iter().try_for_each(|action| act(client, set, &templates, action));
     status["collisionCount"] = collisions.unwrap_or_default().into();
-    let written = client.change_status(&apps("statefulsets"), &Key::of(set), |stored| stored.set(&["status"], status));
+    let written = report(client, &apps("statefulsets"), set, status);
     let live: Vec<String> = pods
         .iter()
         .filter_map(|pod| pod.label(revisions::HASH_LABEL))
@@ -102,7 +102,7 @@ fn bring_on(client: &mut Client<'_>, set: &Object, pods: &[Arc<Object>]) -> Resu
         .map(str::to_owned)
         .collect();
     revisions::truncate(client, set, &known, &live);
-    done.and(written.map(|_| waits_for_claims))
+    done.and(written.map(|()| waits_for_claims))
 }
 
 fn act(client: &mut Client<'_>, set: &Object, templates: &Templates, action: Action) -> Result<(), Status> {
