@@ -203,7 +203,7 @@ impl World {
 
     fn pass(&mut self, duration: SignedDuration) {
         let end = self.cluster.now.checked_add(duration).unwrap();
-        for _ in 0..150 {
+        for _ in 0..80 {
             let Some(due) = self.cluster.next_due().filter(|due| *due <= end) else { break };
             self.cluster.now = due.max(self.cluster.now);
             self.cluster.settle();
