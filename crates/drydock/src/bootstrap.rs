@@ -6,10 +6,10 @@ use crate::store::Key;
 use crate::verbs::write::{Source, Write};
 use serde_json::{Value, json};
 
-/// Fills an empty cluster. Objects that could not be made would be a mistake in this file; its test would show it.
-pub(crate) fn fill(cluster: &mut Cluster, nodes: u32) {
-    let mut machines: Vec<Value> = (1..=nodes).map(|number| node(number, cluster.now)).collect();
-    machines.extend((nodes > 0).then(storage_class));
+/// Fills an empty cluster: one that lives has nodes, if none of them, and a place for volumes. Objects that could not be made would be a mistake in this file; its test would show it.
+pub(crate) fn fill(cluster: &mut Cluster, nodes: Option<u32>) {
+    let mut machines: Vec<Value> = (1..=nodes.unwrap_or_default()).map(|number| node(number, cluster.now)).collect();
+    machines.extend(nodes.map(|_| storage_class()));
     for object in namespaces().chain(access()).chain([api_service()]).chain(machines) {
         let status = object.get("status").cloned();
         let Ok(object) = Object::from_value(object) else { continue };

@@ -135,7 +135,7 @@ impl Cluster {
             told: Told::default(),
             lives: if lives { Lives::of_a_cluster() } else { Lives::of_the_api() },
         };
-        crate::bootstrap::fill(&mut cluster, if lives { nodes } else { 0 });
+        crate::bootstrap::fill(&mut cluster, lives.then_some(nodes));
         cluster.settle();
         cluster
     }

@@ -1,6 +1,8 @@
 //! What happens in a cluster by itself. Each controller sees what any client sees, and acts as a client does.
 
 mod accounts;
+#[cfg(test)]
+mod arbitrary;
 pub(crate) mod client;
 mod cronjobs;
 mod daemonsets;

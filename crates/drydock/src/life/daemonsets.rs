@@ -11,7 +11,7 @@ use super::replicasets::{create_pod, delete_pod};
 use super::workload::family::{Family, selector_of};
 use super::workload::retries::Retries;
 use super::workload::revisions::{self, HASH_LABEL};
-use super::workload::{apps, is_controlled_by, min_ready, pods, pods_storage, soon};
+use super::workload::{apps, is_controlled_by, min_ready, pods, pods_storage, report, soon};
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::Object;
@@ -104,12 +104,10 @@ fn bring_on(client: &mut Client<'_>, set: &Object, pods: Vec<Arc<Object>>) -> Re
     if let Some(collisions) = collisions {
         status.insert("collisionCount".to_owned(), collisions.into());
     }
-    client.change_status(&apps("daemonsets"), &Key::of(set), |stored| {
-        if let Some(conditions) = stored.at(&["status", "conditions"]) {
-            status.insert("conditions".to_owned(), conditions.clone());
-        }
-        stored.set(&["status"], status);
-    })?;
+    if let Some(conditions) = set.at(&["status", "conditions"]) {
+        status.insert("conditions".to_owned(), conditions.clone());
+    }
+    report(client, &apps("daemonsets"), set, status)?;
     done.map(|()| pods)
 }
 

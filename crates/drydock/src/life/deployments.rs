@@ -137,10 +137,7 @@ fn write_status(client: &mut Client<'_>, key: &Key, report: &Object) -> Result<A
 
 fn create(client: &mut Client<'_>, key: &Key, deployment: &Object, set: Object) -> Result<(), Status> {
     let name = set.name().to_owned();
-    let refused = match client.create(&apps("replicasets"), set) {
-        Ok(_) => return Ok(()),
-        Err(status) => status,
-    };
+    let Err(refused) = client.create(&apps("replicasets"), set) else { return Ok(()) };
     let now = client.now();
     let mut report = deployment.clone();
     if refused.reason == "AlreadyExists" {

@@ -5,7 +5,7 @@ use super::client::{Client, Tone};
 use super::queue::Queue;
 use super::workload::amount::{Rounding, resolve};
 use super::workload::selection::Selection;
-use super::workload::{condition, controller_of, later, parse_time, pods, soon, wanted_replicas};
+use super::workload::{condition, controller_of, later, parse_time, pods, report, soon, wanted_replicas};
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::{Object, Owner};
@@ -52,7 +52,7 @@ impl Disruption {
         let scale = expected_scale(client.cluster, &pods);
         let (status, due) = status(&budget, &pods, scale, now);
         // A budget that is gone needs no status.
-        let _ = client.change_status(&storage(), key, |budget| budget.set(&["status"], status));
+        let _ = report(&mut client, &storage(), &budget, status);
         due
     }
 }

@@ -36,6 +36,8 @@ enum Task {
 pub(crate) struct Nodes {
     queue: Queue<Task>,
     pods: BTreeMap<String, BTreeSet<Key>>,
+    /// Since when pods have put up with taints that they tolerate for a while.
+    patience: BTreeMap<Key, Timestamp>,
     /// How many outages began or ended before this was last looked at.
     seen: u64,
 }
@@ -72,8 +74,12 @@ impl Controller for Nodes {
             match &task {
                 Task::Node(key) => self.look_at_node(cluster, key),
                 Task::Pod(key) => {
-                    if let Some(due) = eviction::evict(cluster, key) {
-                        self.queue.add(task, due);
+                    let since = *self.patience.entry(key.clone()).or_insert(cluster.now);
+                    match eviction::evict(cluster, key, since) {
+                        Some(due) => self.queue.add(task, due),
+                        None => {
+                            self.patience.remove(key);
+                        }
                     }
                 }
                 Task::Stray(key) => eviction::collect(cluster, key),
@@ -102,6 +108,7 @@ impl Nodes {
                     pods.remove(&Key::of(last));
                 }
                 self.queue.remove(&Task::Pod(Key::of(last)));
+                self.patience.remove(&Key::of(last));
             }
         }
     }
@@ -126,9 +133,13 @@ impl Nodes {
             // It is gone meanwhile.
             let _ = client.change(&storage, key, |node| state::set_taints(node, taints));
         }
-        if state::drives_out(cluster.store.get(&storage, key).map(Arc::as_ref)) {
-            for pod in pods {
+        // Those that wait may have to wait longer, or no more.
+        let drives_out = state::drives_out(cluster.store.get(&storage, key).map(Arc::as_ref));
+        for pod in pods {
+            if drives_out {
                 self.queue.add(Task::Pod(pod), cluster.now);
+            } else if self.patience.remove(&pod).is_some() {
+                self.queue.remove(&Task::Pod(pod));
             }
         }
     }

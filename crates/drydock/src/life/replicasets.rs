@@ -8,7 +8,7 @@ use super::client::{Client, Tone};
 use super::queue::Queue;
 use super::workload::family::Family;
 use super::workload::retries::Retries;
-use super::workload::{apps, controller_of, is_controlled_by, pods, pods_storage, soon};
+use super::workload::{apps, controller_of, is_controlled_by, pods, pods_storage, report, soon};
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::Object;
@@ -58,7 +58,7 @@ impl ReplicaSets {
         let failure = managed.err();
         let status = plan::status(&set, &active, failure.as_ref().map(|failure| failure.message.as_str()), now);
         // A set that is gone needs no status.
-        let _ = client.change_status(&self.storage, key, |set| set.set(&["status"], status));
+        let _ = report(&mut client, &self.storage, &set, status);
         if failure.is_some() {
             return Some(self.retries.fail(key, now));
         }

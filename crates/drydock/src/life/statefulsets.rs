@@ -9,16 +9,19 @@ use super::client::{Client, Tone};
 use super::queue::Queue;
 use super::workload::family::{Family, selector_of};
 use super::workload::retries::Retries;
-use super::workload::{apps, min_ready, pods, pods_storage, revisions, soon};
+use super::workload::{apps, later, min_ready, pods, pods_storage, report, revisions, soon};
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::Object;
 use crate::status::Status;
 use crate::store::{Change, Key};
 use identity::Ordinals;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use plan::{Action, Plan, Templates};
 use std::sync::Arc;
+
+/// How soon claims that are about to go are looked at again.
+const CLAIMS_GO: SignedDuration = SignedDuration::from_secs(1);
 
 /// StatefulSets that have to be looked at.
 #[derive(Debug)]
@@ -45,9 +48,10 @@ impl StatefulSets {
         let now = client.now();
         let pods = self.family.claim_those(&mut client, &set, |pod| identity::is_member(&set, pod));
         match bring_on(&mut client, &set, &pods) {
-            Ok(()) => {
+            Ok(waits) => {
                 self.retries.forget(key);
-                pods::next_available(pods.iter().map(AsRef::as_ref), min_ready(&set), now)
+                let available = pods::next_available(pods.iter().map(AsRef::as_ref), min_ready(&set), now);
+                available.into_iter().chain(waits.then(|| later(now, CLAIMS_GO))).min()
             }
             Err(status) if super::is_of_a_namespace_that_goes(&status) => None,
             Err(_) => Some(self.retries.fail(key, now)),
@@ -78,7 +82,8 @@ impl Controller for StatefulSets {
     }
 }
 
-fn bring_on(client: &mut Client<'_>, set: &Object, pods: &[Arc<Object>]) -> Result<(), Status> {
+/// Says whether the set waits for claims of earlier pods to go.
+fn bring_on(client: &mut Client<'_>, set: &Object, pods: &[Arc<Object>]) -> Result<bool, Status> {
     let known = revisions::list(client, set);
     let mut collisions = set.integer(&["status", "collisionCount"]).or(Some(0));
     let update = revisions::enact(client, set, &known, &["controller.kubernetes.io/hash"], &mut collisions)?;
@@ -86,10 +91,10 @@ fn bring_on(client: &mut Client<'_>, set: &Object, pods: &[Arc<Object>]) -> Resu
     let current = Arc::clone(current.unwrap_or(&update));
     let templates = Templates { current: Arc::clone(&current), update: Arc::clone(&update) };
     let claims = |name: &str| client.get(&Storage::core("persistentvolumeclaims"), &Key::new(set.namespace(), name));
-    let Plan { actions, mut status } = plan::plan(set, pods, &templates, &claims, client.now());
+    let Plan { actions, mut status, waits_for_claims } = plan::plan(set, pods, &templates, &claims, client.now());
     let done = actions.into_iter().try_for_each(|action| act(client, set, &templates, action));
     status["collisionCount"] = collisions.unwrap_or_default().into();
-    let written = client.change_status(&apps("statefulsets"), &Key::of(set), |stored| stored.set(&["status"], status));
+    let written = report(client, &apps("statefulsets"), set, status);
     let live: Vec<String> = pods
         .iter()
         .filter_map(|pod| pod.label(revisions::HASH_LABEL))
@@ -97,7 +102,7 @@ fn bring_on(client: &mut Client<'_>, set: &Object, pods: &[Arc<Object>]) -> Resu
         .map(str::to_owned)
         .collect();
     revisions::truncate(client, set, &known, &live);
-    done.and(written.map(|_| ()))
+    done.and(written.map(|()| waits_for_claims))
 }
 
 fn act(client: &mut Client<'_>, set: &Object, templates: &Templates, action: Action) -> Result<(), Status> {

@@ -11,7 +11,10 @@ pub(crate) mod revisions;
 pub(crate) mod selection;
 
 use crate::kinds::Storage;
+use crate::life::client::Client;
 use crate::object::{Object, Owner};
+use crate::status::Status;
+use crate::store::Key;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -76,6 +79,20 @@ pub(crate) fn wanted_replicas(object: &Object) -> i64 {
 /// `spec.minReadySeconds`.
 pub(crate) fn min_ready(object: &Object) -> SignedDuration {
     SignedDuration::from_secs(count(object, &["spec", "minReadySeconds"]))
+}
+
+/// Writes the status of an object, if it is another one.
+pub(crate) fn report(
+    client: &mut Client<'_>,
+    storage: &Storage,
+    object: &Object,
+    status: impl Into<Value>,
+) -> Result<(), Status> {
+    let status = status.into();
+    if object.at(&["status"]) == Some(&status) {
+        return Ok(());
+    }
+    client.change_status(storage, &Key::of(object), |stored| stored.set(&["status"], status)).map(|_| ())
 }
 
 /// A map of counts, without those that are zero and that the API leaves out then.

@@ -185,3 +185,68 @@ impl<'a> Daemons<'a> {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn set(strategy: &Value) -> Object {
+        Object::from_value(
+            json!({"metadata": {"name": "agent"}, "spec": {"updateStrategy": strategy, "template": {"spec": {}}}}),
+        )
+        .unwrap()
+    }
+
+    fn nodes(number: usize) -> Vec<Arc<Object>> {
+        let node = |number: usize| Object::from_value(json!({"metadata": {"name": format!("n{number}")}})).unwrap();
+        (0..number).map(|number| Arc::new(node(number))).collect()
+    }
+
+    fn pod(node: usize, hash: &str, ready: bool) -> Arc<Object> {
+        let ready = if ready { "True" } else { "False" };
+        let pod = json!({"metadata": {"name": format!("p{node}{hash}"), "labels": {HASH_LABEL: hash}}, "spec": {"nodeName": format!("n{node}")},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": ready, "lastTransitionTime": "1970-01-01T00:00:00Z"}]}});
+        Arc::new(Object::from_value(pod).unwrap())
+    }
+
+    fn plan(strategy: &Value, number: usize, pods: Vec<Arc<Object>>) -> (Vec<String>, Vec<String>) {
+        let (set, nodes) = (set(strategy), nodes(number));
+        let plan = Daemons::new(&set, &nodes, pods, "new", Timestamp::UNIX_EPOCH).plan();
+        (plan.create, plan.delete.iter().map(|pod| pod.name().to_owned()).collect())
+    }
+
+    fn words(list: &[&str]) -> Vec<String> {
+        list.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn nodes_without_a_pod_get_one_and_second_ones_go() {
+        let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}});
+        assert_eq!(plan(&rolling, 3, vec![pod(1, "new", true)]), (words(&["n0", "n2"]), words(&[])));
+        assert_eq!(plan(&rolling, 1, vec![pod(0, "new", true), pod(0, "old", true)]).1.len(), 1);
+    }
+
+    #[test]
+    fn an_update_takes_so_many_at_once() {
+        let old = |ready| vec![pod(0, "old", true), pod(1, "old", ready), pod(2, "old", true)];
+        let rolling = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}});
+        assert_eq!(plan(&rolling, 3, old(true)), (words(&[]), words(&["p0old", "p1old"])));
+        assert_eq!(
+            plan(&rolling, 3, old(false)),
+            (words(&[]), words(&["p1old", "p0old"])),
+            "those that do not work first"
+        );
+        assert_eq!(plan(&json!({"type": "OnDelete"}), 3, old(true)), (words(&[]), words(&[])));
+    }
+
+    #[test]
+    fn a_surge_brings_new_ones_before_old_ones_go() {
+        let surge = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}});
+        let pods = vec![pod(0, "old", true), pod(1, "old", true)];
+        assert_eq!(plan(&surge, 2, pods.clone()), (words(&["n0"]), words(&[])));
+        let both = |ready| [pods.clone(), vec![pod(0, "new", ready)]].concat();
+        assert_eq!(plan(&surge, 2, both(false)), (words(&[]), words(&[])));
+        assert_eq!(plan(&surge, 2, both(true)), (words(&[]), words(&["p0old"])));
+    }
+}

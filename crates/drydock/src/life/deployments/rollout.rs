@@ -11,6 +11,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 use std::sync::Arc;
 
+#[cfg(test)]
+mod tests;
+
 /// Something to do.
 #[derive(Debug)]
 pub(super) enum Step {

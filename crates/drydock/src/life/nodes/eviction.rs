@@ -4,19 +4,18 @@ use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::life::client::{Client, Tone};
 use crate::life::workload::nodes::tolerates;
-use crate::life::workload::{condition, later, parse_time, pods, pods_storage};
+use crate::life::workload::{condition, later, pods, pods_storage};
 use crate::object::Object;
 use crate::store::Key;
 use crate::verbs::delete::DeleteOptions;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-/// When a pod has to leave a node, if ever.
-fn leaves_at(node: &Object, pod: &Object) -> Option<Timestamp> {
+/// When a pod has to leave a node whose taints it was first seen under at a time, if ever.
+fn leaves_at(node: &Object, pod: &Object, since: Timestamp) -> Option<Timestamp> {
     let taints = node.list(&["spec", "taints"]).iter().filter(|taint| taint["effect"] == "NoExecute");
     taints
         .filter_map(|taint| {
-            let since = taint["timeAdded"].as_str().and_then(parse_time).unwrap_or(Timestamp::UNIX_EPOCH);
             let tolerations = pod.list(&["spec", "tolerations"]).iter();
             let tolerations: Vec<&Value> = tolerations.filter(|toleration| tolerates(toleration, taint)).collect();
             if tolerations.is_empty() {
@@ -29,10 +28,10 @@ fn leaves_at(node: &Object, pod: &Object) -> Option<Timestamp> {
 }
 
 /// Lets a pod leave if it has to. Says when it will have to.
-pub(super) fn evict(cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
+pub(super) fn evict(cluster: &mut Cluster, key: &Key, since: Timestamp) -> Option<Timestamp> {
     let pod = cluster.store.get(&pods_storage(), key).cloned().filter(|pod| pods::is_active(pod))?;
     let node = cluster.find("", "nodes", "", pod.text(&["spec", "nodeName"]))?;
-    let due = leaves_at(node, &pod)?;
+    let due = leaves_at(node, &pod, since)?;
     if due > cluster.now {
         return Some(due);
     }
@@ -84,12 +83,11 @@ mod tests {
 
     #[test]
     fn a_pod_leaves_when_its_shortest_toleration_has_run_out() {
-        let node =
-            json!({"spec": {"taints": [{"key": "k", "effect": "NoExecute", "timeAdded": "1970-01-01T00:00:10Z"}]}});
+        let node = json!({"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}});
         let node = Object::from_value(node).unwrap();
         let leaves = |tolerations: Value| {
             let pod = Object::from_value(json!({"spec": {"tolerations": tolerations}})).unwrap();
-            leaves_at(&node, &pod).map(Timestamp::as_second)
+            leaves_at(&node, &pod, Timestamp::from_second(10).unwrap()).map(Timestamp::as_second)
         };
         let toleration = |seconds: Value| json!({"key": "k", "operator": "Exists", "tolerationSeconds": seconds});
         assert_eq!(leaves(json!([])), Some(10));

@@ -86,7 +86,9 @@ pub(super) fn taints(node: &Object, now: Timestamp) -> Vec<Value> {
         wanted.push((UNSCHEDULABLE, "NoSchedule"));
     }
     match status {
-        Some("True") | None => {}
+        Some("True") => {}
+        // It has never reported.
+        None => wanted.push((NOT_READY, "NoSchedule")),
         Some("Unknown") => wanted.extend([(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")]),
         Some(_) => wanted.extend([(NOT_READY, "NoSchedule"), (NOT_READY, "NoExecute")]),
     }

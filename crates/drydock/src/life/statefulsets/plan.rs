@@ -54,6 +54,8 @@ pub(super) enum Action {
 pub(super) struct Plan {
     pub(super) actions: Vec<Action>,
     pub(super) status: Value,
+    /// A pod cannot come yet, because the claims of an earlier one are still there.
+    pub(super) waits_for_claims: bool,
 }
 
 /// Finds a claim of the set's namespace.
@@ -67,6 +69,7 @@ struct Round<'a> {
     /// One after the other, each when those before it are available.
     ordered: bool,
     actions: Vec<Action>,
+    waits_for_claims: bool,
 }
 
 /// Pods by their numbers. Places without a pod are not there, for there may be very many.
@@ -87,10 +90,10 @@ pub(super) fn plan(
     now: Timestamp,
 ) -> Plan {
     let ordered = set.text(&["spec", "podManagementPolicy"]) != "Parallel";
-    let mut round = Round { set, templates, find_claim, now, ordered, actions: Vec::new() };
+    let mut round = Round { set, templates, find_claim, now, ordered, actions: Vec::new(), waits_for_claims: false };
     let updated_away = if set.is_being_deleted() { 0 } else { round.play(pods) };
     let status = round.status(pods, updated_away);
-    Plan { actions: round.actions, status }
+    Plan { actions: round.actions, status, waits_for_claims: round.waits_for_claims }
 }
 
 impl Round<'_> {
@@ -127,6 +130,7 @@ impl Round<'_> {
     fn fill(&mut self, ordinal: i64) -> Flow {
         let name = format!("{}-{ordinal}", self.set.name());
         let stale = self.claims(ordinal).iter().any(|claim| claims::is_stale(self.set, claim, &name));
+        self.waits_for_claims |= stale;
         if !stale {
             self.actions.push(Action::Create { ordinal, revision: self.revision_for(ordinal) });
         }
