@@ -48,11 +48,15 @@ impl Lab {
 
     /// Makes a Job whose pods run a shell line, with more in its spec.
     pub(crate) async fn job(&self, name: &str, line: &str, more: Value) {
+        self.try_job(name, line, more).await.unwrap();
+    }
+
+    pub(crate) async fn try_job(&self, name: &str, line: &str, more: Value) -> kube::Result<Job> {
         let mut spec = json!({"template": template(line)});
         merge(&mut spec, &more);
         let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec});
         let job = serde_json::from_value(job).unwrap();
-        self.api::<Job>().create(&PostParams::default(), &job).await.unwrap();
+        self.api::<Job>().create(&PostParams::default(), &job).await
     }
 
     pub(crate) async fn cron(&self, name: &str, schedule: &str, line: &str, more: Value) {
