@@ -27,9 +27,15 @@ async fn a_job_is_made_at_each_time_and_old_ones_go() {
     assert_eq!(metadata["annotations"]["batch.kubernetes.io/cronjob-scheduled-timestamp"], "2026-01-01T00:01:00Z");
     assert_eq!(metadata["labels"]["app"], "shop");
     let owner = &metadata["ownerReferences"][0];
-    assert_eq!((&owner["kind"], &owner["name"], &owner["controller"]), (&json!("CronJob"), &json!("cron"), &json!(true)));
+    assert_eq!(
+        (&owner["kind"], &owner["name"], &owner["controller"]),
+        (&json!("CronJob"), &json!("cron"), &json!(true))
+    );
     let active = status(&lab).await;
-    assert_eq!((&active["active"][0]["name"], &active["active"][0]["uid"]), (&json!("cron-29453761"), &metadata["uid"]));
+    assert_eq!(
+        (&active["active"][0]["name"], &active["active"][0]["uid"]),
+        (&json!("cron-29453761"), &metadata["uid"])
+    );
     assert_eq!(active["lastScheduleTime"], "2026-01-01T00:01:00Z");
     lab.wait(70).await;
     assert_eq!(names(&lab.list::<Job>().await), ["cron-29453762"]);
@@ -61,7 +67,8 @@ async fn a_running_job_forbids_the_next_or_is_replaced_or_is_joined() {
     };
     let forbid = play("Forbid").await;
     assert_eq!(names(&forbid.list::<Job>().await), ["cron-29453761", "cron-29453762"]);
-    let message = "JobAlreadyActive: Not starting job because prior execution is running and concurrency policy is Forbid";
+    let message =
+        "JobAlreadyActive: Not starting job because prior execution is running and concurrency policy is Forbid";
     assert!(forbid.events().await.iter().any(|event| event.starts_with(message)));
     // The time that was missed is made up for when the first Job has ended.
     assert_eq!(status(&forbid).await["lastScheduleTime"], "2026-01-01T00:02:00Z");

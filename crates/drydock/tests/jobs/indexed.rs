@@ -37,8 +37,10 @@ async fn indexes_fail_each_on_their_own() {
     let status = lab.status("perindex").await;
     assert_eq!((&status["completedIndexes"], &status["failedIndexes"]), (&json!("0"), &json!("1,2")));
     assert_eq!((&status["succeeded"], &status["failed"]), (&json!(1), &json!(4)));
-    let conditions =
-        ["FailureTarget=True FailedIndexes: Job has failed indexes", "Failed=True FailedIndexes: Job has failed indexes"];
+    let conditions = [
+        "FailureTarget=True FailedIndexes: Job has failed indexes",
+        "Failed=True FailedIndexes: Job has failed indexes",
+    ];
     assert_eq!(lab.conditions("perindex").await, conditions);
     let log: Vec<String> = lab.log().into_iter().filter(|line| line.contains("job ")).collect();
     // A failed pod is held until its replacement knows of it.
@@ -64,8 +66,7 @@ async fn too_many_failed_indexes_fail_the_job() {
     let status = lab.status("max").await;
     assert_eq!((&status["completedIndexes"], &status["failedIndexes"]), (&json!("0"), &json!("1,2")));
     let message = "Job has exceeded the specified maximal number of failed indexes";
-    let conditions =
-        ["FailureTarget", "Failed"].map(|kind| format!("{kind}=True MaxFailedIndexesExceeded: {message}"));
+    let conditions = ["FailureTarget", "Failed"].map(|kind| format!("{kind}=True MaxFailedIndexesExceeded: {message}"));
     assert_eq!(lab.conditions("max").await, conditions);
     assert!(lab.events().await.contains(&format!("MaxFailedIndexesExceeded: {message}")));
     assert_eq!(status["active"], json!(null));
@@ -90,7 +91,8 @@ async fn a_rule_fails_an_index_for_good() {
 async fn a_success_policy_ends_the_job_early() {
     let lab = Lab::new();
     let rules = json!([{"succeededIndexes": "0", "succeededCount": 1}]);
-    let more = json!({"parallelism": 3, "completions": 3, "completionMode": "Indexed", "successPolicy": {"rules": rules}});
+    let more =
+        json!({"parallelism": 3, "completions": 3, "completionMode": "Indexed", "successPolicy": {"rules": rules}});
     lab.job("success", "[ $JOB_COMPLETION_INDEX = 0 ] && exit 0; sleep 100", more).await;
     lab.wait(60).await;
     let conditions = [

@@ -7,7 +7,6 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 
 /// Something that happens to Jobs.
 #[derive(Clone, Debug)]
@@ -90,7 +89,8 @@ async fn play(lab: &Lab, happenings: &[Happening]) {
                 let _ = jobs.patch(&call(job), &PatchParams::default(), &Patch::Merge(patch)).await;
             }
             Happening::DeleteJob { job, how } => {
-                let how = [DeleteParams::background(), DeleteParams::foreground(), DeleteParams::default()][how].clone();
+                let how =
+                    [DeleteParams::background(), DeleteParams::foreground(), DeleteParams::default()][how].clone();
                 let _ = jobs.delete(&call(job), &how).await;
             }
             Happening::DeletePod { place } => {
@@ -109,7 +109,7 @@ async fn play(lab: &Lab, happenings: &[Happening]) {
     }
     lab.wait(200).await;
     check(lab).await;
-    let owners: BTreeSet<Value> = lab.list::<Job>().await.iter().map(|job| job["metadata"]["uid"].clone()).collect();
+    let owners: Vec<Value> = lab.list::<Job>().await.iter().map(|job| job["metadata"]["uid"].clone()).collect();
     for pod in lab.list::<Pod>().await {
         let owner = &pod["metadata"]["ownerReferences"][0]["uid"];
         assert!(owner.is_null() || owners.contains(owner), "its owner is gone: {pod:#}");
@@ -143,6 +143,7 @@ fn history(seed: u64, happenings: &[Happening]) -> Vec<String> {
 }
 
 proptest! {
+    // Each case is a whole story, twice. PROPTEST_CASES asks for more of them.
     #![proptest_config(ProptestConfig { cases: 6, ..ProptestConfig::default() })]
 
     #[test]

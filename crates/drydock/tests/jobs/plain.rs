@@ -98,7 +98,8 @@ async fn a_job_fails_at_its_deadline() {
     let lab = Lab::new();
     lab.job("deadline", "sleep 100", json!({"activeDeadlineSeconds": 5})).await;
     lab.wait(30).await;
-    let log: Vec<String> = lab.log().into_iter().filter(|line| line.contains(" job ") && !line.starts_with("0.")).collect();
+    let log: Vec<String> =
+        lab.log().into_iter().filter(|line| line.contains(" job ") && !line.starts_with("0.")).collect();
     let expected = [
         "1.00 job deadline ready=1",
         "5.00 job deadline -active conditions=FailureTarget ready=0 terminating=1 uncountedTerminatedPods=0+1",
@@ -127,7 +128,8 @@ async fn pods_that_cannot_be_made_are_tried_again_ever_more_rarely() {
     let message = "FailedCreate: Error creating: pods \"account-\" is forbidden: error looking up service account \
          default/missing: serviceaccount \"missing\" not found ×6";
     assert_eq!(lab.events().await, [message]);
-    let status = json!({"ready": 0, "terminating": 0, "startTime": "2026-01-01T00:00:00Z", "uncountedTerminatedPods": {}});
+    let status =
+        json!({"ready": 0, "terminating": 0, "startTime": "2026-01-01T00:00:00Z", "uncountedTerminatedPods": {}});
     assert_eq!(lab.status("account").await, status);
 }
 

@@ -77,7 +77,9 @@ pub(super) fn sync(client: &mut Client<'_>, cron: &Object) -> Result<Option<Sign
 /// Deletes the oldest Jobs beyond the limits of the history.
 fn clean_up(client: &mut Client<'_>, cron: &Object, owned: &[Arc<Object>], progress: &mut Progress) {
     for (field, end) in [("successfulJobsHistoryLimit", "Complete"), ("failedJobsHistoryLimit", "Failed")] {
-        let Some(limit) = cron.integer(&["spec", field]).and_then(|limit| usize::try_from(limit).ok()) else { continue };
+        let Some(limit) = cron.integer(&["spec", field]).and_then(|limit| usize::try_from(limit).ok()) else {
+            continue;
+        };
         let mut ended: Vec<&Arc<Object>> =
             owned.iter().filter(|job| finish(job).is_some_and(|condition| condition["type"] == end)).collect();
         ended.sort_by_key(|job| {

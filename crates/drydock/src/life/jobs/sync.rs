@@ -131,12 +131,7 @@ fn sync_into(
 }
 
 /// Writes the status where it is another than the one written last. Says whether it was.
-fn write(
-    client: &mut Client<'_>,
-    job: &Object,
-    progress: &Progress,
-    written: &mut Progress,
-) -> Result<bool, Status> {
+fn write(client: &mut Client<'_>, job: &Object, progress: &Progress, written: &mut Progress) -> Result<bool, Status> {
     if progress == written {
         return Ok(false);
     }

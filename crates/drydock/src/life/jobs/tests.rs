@@ -81,7 +81,8 @@ fn look(job: &Object, pods: &[Value], now: Timestamp) -> String {
             for index in &indexes {
                 template::pod(job, &spec, &tally, *index);
             }
-            let shown: Vec<String> = indexes.iter().map(|index| index.map_or("-".to_owned(), |i| i.to_string())).collect();
+            let shown: Vec<String> =
+                indexes.iter().map(|index| index.map_or("-".to_owned(), |i| i.to_string())).collect();
             format!("create {}", shown.join(" "))
         }
         Step::Wait(wait) => format!("wait {}", wait.as_secs()),
@@ -116,8 +117,9 @@ fn failed_pods_are_waited_for_and_counted() {
     assert_eq!(decide(spec.clone(), json!({"failed": 1}), &[failed("a")], 3), "BackoffLimitExceeded");
     let uncounted = json!({"failed": 0, "uncountedTerminatedPods": {"failed": ["a"]}});
     assert_eq!(decide(spec.clone(), uncounted, &[failed("a")], 30), "create -", "counted once");
-    let deleted = pod("a", "Running", json!({"metadata": {"deletionTimestamp": noon(2), "deletionGracePeriodSeconds": 2}}));
-    assert_eq!(decide(spec.clone(), json!({}), &[deleted.clone()], 3), "wait 7");
+    let deleted =
+        pod("a", "Running", json!({"metadata": {"deletionTimestamp": noon(2), "deletionGracePeriodSeconds": 2}}));
+    assert_eq!(decide(spec.clone(), json!({}), std::slice::from_ref(&deleted), 3), "wait 7");
     let patient = json!({"parallelism": 1, "completions": 1, "backoffLimit": 1, "podReplacementPolicy": "Failed"});
     assert_eq!(decide(patient, json!({}), &[deleted], 3), "nothing");
 }
@@ -129,7 +131,8 @@ fn limits_and_rules_end_a_job() {
     assert_eq!(decide(spec, json!({"startTime": noon(0)}), &[], 60), "DeadlineExceeded");
     let restarting = json!({"parallelism": 1, "completions": 1, "backoffLimit": 2,
         "template": {"spec": {"restartPolicy": "OnFailure"}}});
-    let restarted = |count: i64| pod("a", "Running", json!({"status": {"containerStatuses": [{"restartCount": count}]}}));
+    let restarted =
+        |count: i64| pod("a", "Running", json!({"status": {"containerStatuses": [{"restartCount": count}]}}));
     assert_eq!(decide(restarting.clone(), json!({}), &[restarted(1)], 0), "nothing");
     assert_eq!(decide(restarting, json!({}), &[restarted(2)], 0), "BackoffLimitExceeded");
     let told = json!({"conditions": [{"type": "FailureTarget", "status": "True", "reason": "Told", "message": ""}]});
@@ -142,7 +145,7 @@ fn indexes_are_filled_in_order_and_wait_each_for_itself() {
     let spec = json!({"parallelism": 3, "completions": 5, "backoffLimit": 6, "completionMode": "Indexed"});
     assert_eq!(decide(spec.clone(), json!({}), &[], 0), "create 0 1 2");
     let running = indexed("b", "Running", "1", "0");
-    assert_eq!(decide(spec.clone(), json!({"completedIndexes": "0"}), &[running.clone()], 0), "create 2 3");
+    assert_eq!(decide(spec.clone(), json!({"completedIndexes": "0"}), std::slice::from_ref(&running), 0), "create 2 3");
     let twice = [indexed("a", "Running", "1", "0"), running, indexed("c", "Running", "9", "0")];
     assert_eq!(decide(spec, json!({}), &twice, 0), "remove a c");
     let each = json!({"parallelism": 3, "completions": 3, "backoffLimit": 99, "completionMode": "Indexed",
@@ -157,7 +160,8 @@ fn indexes_are_filled_in_order_and_wait_each_for_itself() {
 
 /// Fields that the controller reads, with values that it may not expect.
 fn spec() -> impl Strategy<Value = Value> {
-    let number = prop_oneof![Just(json!(null)), (-3..6_i64).prop_map(|n| json!(n)), any::<i64>().prop_map(|n| json!(n))];
+    let number =
+        prop_oneof![Just(json!(null)), (-3..6_i64).prop_map(|n| json!(n)), any::<i64>().prop_map(|n| json!(n))];
     let numbers = proptest::collection::vec(number, 6);
     let mode = proptest::sample::select(vec!["Indexed", "NonIndexed", ""]);
     (numbers, mode, any::<bool>(), testing::json_object(), testing::json()).prop_map(
@@ -173,14 +177,16 @@ fn spec() -> impl Strategy<Value = Value> {
 fn any_pod() -> impl Strategy<Value = Value> {
     let phase = proptest::sample::select(vec!["Pending", "Running", "Succeeded", "Failed", "", "Odd"]);
     let index = proptest::sample::select(vec!["0", "1", "2", "-1", "99999999999999999999", "x"]);
-    (phase, index, any::<bool>(), testing::json(), testing::json_object()).prop_map(|(phase, index, held, odd, status)| {
-        let mut pod = json!({"status": status, "metadata": {"name": "p", "uid": index, "deletionTimestamp": odd,
+    (phase, index, any::<bool>(), testing::json(), testing::json_object()).prop_map(
+        |(phase, index, held, odd, status)| {
+            let mut pod = json!({"status": status, "metadata": {"name": "p", "uid": index, "deletionTimestamp": odd,
             "annotations": {"batch.kubernetes.io/job-completion-index": index,
                 "batch.kubernetes.io/job-index-failure-count": index}}});
-        pod["status"]["phase"] = json!(phase);
-        pod["metadata"]["finalizers"] = if held { json!(["batch.kubernetes.io/job-tracking"]) } else { odd };
-        pod
-    })
+            pod["status"]["phase"] = json!(phase);
+            pod["metadata"]["finalizers"] = if held { json!(["batch.kubernetes.io/job-tracking"]) } else { odd };
+            pod
+        },
+    )
 }
 
 proptest! {

@@ -187,16 +187,8 @@ fn parse_number(text: &str) -> Result<u64, String> {
 
 /// Durations such as `1h30m`.
 fn parse_duration(text: &str) -> Result<SignedDuration, String> {
-    const UNITS: [(&str, f64); 8] = [
-        ("ns", 1e-9),
-        ("us", 1e-6),
-        ("µs", 1e-6),
-        ("μs", 1e-6),
-        ("ms", 1e-3),
-        ("s", 1.0),
-        ("m", 60.0),
-        ("h", 3600.0),
-    ];
+    const UNITS: [(&str, f64); 8] =
+        [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     let shown = quote(text);
     let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mut seconds = 0.0;
