@@ -193,7 +193,7 @@ where
             _ => continue,
         };
         let object = serde_json::to_value(object).unwrap();
-        version = object["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+        object["metadata"]["resourceVersion"].as_str().unwrap().clone_into(&mut version);
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         let shown = show(&object);
         let before = known.insert(name.clone(), shown.clone()).unwrap_or_default();
