@@ -1,16 +1,37 @@
 //! What every cluster has from the start.
 
+mod system;
+
 use crate::cluster::Cluster;
 use crate::object::Object;
 use crate::store::Key;
 use crate::verbs::write::{Source, Write};
 use serde_json::{Value, json};
 
-/// Fills an empty cluster: one that lives has nodes, if none of them, and a place for volumes. Objects that could not be made would be a mistake in this file; its test would show it.
-pub(crate) fn fill(cluster: &mut Cluster, nodes: Option<u32>) {
-    let mut machines: Vec<Value> = (1..=nodes.unwrap_or_default()).map(|number| node(number, cluster.now)).collect();
-    machines.extend(nodes.map(|_| storage_class()));
-    for object in namespaces().chain(access()).chain([api_service()]).chain(machines) {
+/// What a cluster that lives has besides the API.
+pub(crate) struct Furniture {
+    /// How many nodes.
+    pub(crate) nodes: u32,
+    /// Whether it runs what clusters run for themselves.
+    pub(crate) system: bool,
+}
+
+/// Fills an empty cluster. Objects that could not be made would be a mistake in this room; its test would show it.
+pub(crate) fn fill(cluster: &mut Cluster, furniture: Option<&Furniture>) {
+    let mut objects: Vec<Value> = namespaces()
+        .chain(access())
+        .chain([api_service()])
+        .chain(system::api_endpoints())
+        .chain(system::priority_classes())
+        .collect();
+    if let Some(furniture) = furniture {
+        objects.extend((1..=furniture.nodes).flat_map(|number| node(number, cluster.now)));
+        objects.push(storage_class());
+        if furniture.system {
+            objects.extend(system::dns());
+        }
+    }
+    for object in objects {
         let status = object.get("status").cloned();
         let Ok(object) = Object::from_value(object) else { continue };
         let Some(kind) = cluster.kinds.by_kind(object.api_version(), object.kind()).cloned() else { continue };
@@ -29,17 +50,20 @@ pub(crate) fn fill(cluster: &mut Cluster, nodes: Option<u32>) {
 }
 
 /// A node. The first one is called like the house, and often runs everything.
-fn node(number: u32, now: jiff::Timestamp) -> Value {
+fn node(number: u32, now: jiff::Timestamp) -> [Value; 2] {
     let name = if number == 1 { "drydock".to_owned() } else { format!("drydock-{number}") };
     let address = format!("10.88.{}.{}", number / 256, number % 256);
     let range = format!("10.244.{}.0/24", number % 256);
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": name, "namespace": "kube-node-lease"},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": crate::clock::micro_time(now)}});
     let now = crate::clock::time(now);
     let room = json!({"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "10000"});
     let condition = |kind: &str, good: bool, reason: &str, message: &str| {
         json!({"type": kind, "status": if good { "True" } else { "False" }, "reason": reason, "message": message,
             "lastHeartbeatTime": now, "lastTransitionTime": now})
     };
-    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {
             "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
             "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64"}},
         "spec": {"podCIDR": range, "podCIDRs": [range]},
@@ -52,7 +76,8 @@ fn node(number: u32, now: jiff::Timestamp) -> Value {
                 condition("Ready", true, "KubeletReady", "kubelet is posting ready status")],
             "nodeInfo": {"kubeletVersion": crate::answers::health::VERSION, "osImage": "drydock", "kernelVersion": "6.1.0",
                 "containerRuntimeVersion": "drydock://1", "operatingSystem": "linux", "architecture": "amd64", "machineID": "",
-                "systemUUID": "", "bootID": "", "kubeProxyVersion": ""}}})
+                "systemUUID": "", "bootID": "", "kubeProxyVersion": ""}}});
+    [node, lease]
 }
 
 /// Where volumes come from.

@@ -2,6 +2,7 @@
 //! cluster tells it the time and passes requests in.
 
 use crate::access::{Attributes, User, rbac};
+use crate::bootstrap::Furniture;
 use crate::containers::logs::Logs;
 use crate::containers::script::Script;
 use crate::containers::witness::Witness;
@@ -58,11 +59,13 @@ pub(crate) struct Settings {
     pub(crate) script: Script,
     /// How many nodes there are.
     pub(crate) nodes: u32,
+    /// Whether it runs what clusters run for themselves.
+    pub(crate) system: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 0, window: 10_000, rbac: false, lives: true, script: Script::default(), nodes: 1 }
+        Self { seed: 0, window: 10_000, rbac: false, lives: true, script: Script::default(), nodes: 1, system: false }
     }
 }
 
@@ -118,7 +121,7 @@ impl Reply {
 impl Cluster {
     /// A cluster with what every cluster has: namespaces, the API's own Service, the standard roles.
     pub(crate) fn new(now: Timestamp, settings: Settings) -> Self {
-        let Settings { seed, window, rbac, lives, script, nodes } = settings;
+        let Settings { seed, window, rbac, lives, script, nodes, system } = settings;
         let mut cluster = Self {
             store: Store::new(window),
             kinds: Kinds::default(),
@@ -135,7 +138,8 @@ impl Cluster {
             told: Told::default(),
             lives: if lives { Lives::of_a_cluster() } else { Lives::of_the_api() },
         };
-        crate::bootstrap::fill(&mut cluster, lives.then_some(nodes));
+        let furniture = Furniture { nodes, system };
+        crate::bootstrap::fill(&mut cluster, lives.then_some(&furniture));
         cluster.settle();
         cluster
     }

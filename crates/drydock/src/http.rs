@@ -121,6 +121,7 @@ impl Builder {
         let listener = TcpListener::bind(http.listen).await.map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
         drydock.set_address(&address.to_string());
+        drydock.start_driver();
         let kubeconfig = kubeconfig(address, &token, certificate.as_ref());
         let (stop, stopped) = watch::channel(false);
         let acceptor = certificate.map(|certificate| TlsAcceptor::from(Arc::new(certificate.server)));

@@ -4,6 +4,7 @@
 use crate::field::{FieldError, aggregate, quote};
 use crate::kinds::Kind;
 use crate::object::Object;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
@@ -22,6 +23,57 @@ pub struct Status {
     continue_token: Option<String>,
     /// Not JSON but this text, for paths that no API serves.
     pub(crate) plain: bool,
+}
+
+/// Fields come in the order of the real server: some clients compare texts.
+impl Serialize for Status {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let continue_token = self.continue_token.as_deref();
+        let mut status = serializer.serialize_map(None)?;
+        status.serialize_entry("kind", "Status")?;
+        status.serialize_entry("apiVersion", "v1")?;
+        status.serialize_entry(
+            "metadata",
+            &continue_token.map_or_else(|| json!({}), |token| json!({"continue": token})),
+        )?;
+        status.serialize_entry("status", "Failure")?;
+        status.serialize_entry("message", &self.message)?;
+        if !self.reason.is_empty() {
+            status.serialize_entry("reason", self.reason)?;
+        }
+        if !self.details.is_empty() {
+            let order = ["name", "group", "kind", "uid", "causes", "retryAfterSeconds"];
+            status.serialize_entry("details", &Ordered { map: &self.details, order: &order })?;
+        }
+        status.serialize_entry("code", &self.code)?;
+        status.end()
+    }
+}
+
+/// A map whose known fields come first, in their order.
+struct Ordered<'a> {
+    map: &'a Map<String, Value>,
+    order: &'a [&'a str],
+}
+
+impl Serialize for Ordered<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.map.len()))?;
+        let known = self.order.iter().filter_map(|name| self.map.get_key_value(*name));
+        let others = self.map.iter().filter(|(name, _)| !self.order.contains(&name.as_str()));
+        for (name, value) in known.chain(others) {
+            match value {
+                Value::Array(causes) if name == "causes" => {
+                    let order = ["reason", "message", "field"];
+                    let causes = causes.iter().filter_map(Value::as_object);
+                    let causes: Vec<_> = causes.map(|map| Ordered { map, order: &order }).collect();
+                    map.serialize_entry(name, &causes)?;
+                }
+                _ => map.serialize_entry(name, value)?,
+            }
+        }
+        map.end()
+    }
 }
 
 impl Status {
@@ -67,8 +119,7 @@ impl Status {
 
     /// Whether something was not made because its namespace is going.
     pub(crate) fn is_because_namespace_goes(&self) -> bool {
-        let causes = self.details.get("causes").and_then(Value::as_array);
-        causes.into_iter().flatten().any(|cause| cause["reason"] == "NamespaceTerminating")
+        self.has_cause("NamespaceTerminating")
     }
 
     pub(crate) fn with_continue(mut self, token: String) -> Self {
@@ -78,21 +129,7 @@ impl Status {
 
     /// The object as the client sees it.
     pub fn to_value(&self) -> Value {
-        let mut metadata = Map::new();
-        if let Some(token) = &self.continue_token {
-            metadata.insert("continue".to_owned(), json!(token));
-        }
-        let mut status = json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure",
-            "message": self.message, "code": self.code,
-        });
-        if !self.reason.is_empty() {
-            status["reason"] = json!(self.reason);
-        }
-        if !self.details.is_empty() {
-            status["details"] = Value::Object(self.details.clone());
-        }
-        status
+        serde_json::to_value(self).unwrap_or_default()
     }
 
     pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {

@@ -106,7 +106,7 @@ fn conflict() -> Status {
 }
 
 fn answer<R>(status: &Status) -> Response<FaultyBody<R>> {
-    let bytes = serde_json::to_vec(&status.to_value()).unwrap_or_default();
+    let bytes = serde_json::to_vec(&status).unwrap_or_default();
     let mut response = Response::new(FaultyBody::Status(Some(bytes.into())));
     *response.status_mut() = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();

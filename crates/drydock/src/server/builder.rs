@@ -59,6 +59,12 @@ impl Builder {
         self
     }
 
+    /// Runs what clusters run for themselves, as far as clients look at it: a DNS in `kube-system`.
+    pub fn system(mut self) -> Self {
+        self.settings.system = true;
+        self
+    }
+
     /// Only the API: objects are stored and served, owners and namespaces take along what is theirs, nothing else happens.
     pub fn bare(mut self) -> Self {
         self.settings.lives = false;

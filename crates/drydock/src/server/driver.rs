@@ -6,8 +6,9 @@ use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
 
 impl Drydock {
-    /// Starts the driver with the first request, which is the first moment at which there is a runtime to start it on.
-    pub(super) fn start_driver(&self) {
+    /// Starts the driver, once: when the cluster is served, or with the first request, which is the first moment at which
+    /// there is a runtime for sure to start it on.
+    pub(crate) fn start_driver(&self) {
         if !self.shared.driven.swap(true, Ordering::AcqRel) {
             tokio::spawn(drive(Arc::downgrade(&self.shared), Arc::clone(&self.shared.changed)));
         }

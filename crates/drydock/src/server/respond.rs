@@ -212,7 +212,7 @@ fn respond_with(code: u16, content_type: &str, bytes: Bytes) -> Response<Body> {
     response
 }
 
-fn json(code: u16, value: &Value) -> Response<Body> {
+fn json(code: u16, value: &impl serde::Serialize) -> Response<Body> {
     let mut bytes = serde_json::to_vec(value).unwrap_or_default();
     bytes.push(b'\n');
     respond_with(code, "application/json", bytes.into())
@@ -226,7 +226,7 @@ fn refuse(status: &Status) -> Response<Body> {
     if status.plain {
         return plain(status.code, status.message.clone());
     }
-    let mut response = json(status.code, &status.to_value());
+    let mut response = json(status.code, status);
     if let Some(seconds) = status.retry_after_seconds() {
         set(response.headers_mut(), header::RETRY_AFTER, &seconds.to_string());
     }

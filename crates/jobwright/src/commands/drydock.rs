@@ -17,7 +17,7 @@ async fn serve(arguments: arguments::Drydock) -> Result<(), Failure> {
     let arguments::Drydock { kubeconfig, listen, script, speed, rbac, plain } = arguments;
     #[expect(clippy::disallowed_methods, reason = "the wall clock comes in here")]
     let clock = Clock::starting_at(jiff::Timestamp::now()).times(speed);
-    let mut builder = Drydock::builder().clock(clock).rbac(rbac).seed(seed(&clock));
+    let mut builder = Drydock::builder().clock(clock).rbac(rbac).seed(seed(&clock)).system();
     if let Some(file) = script {
         builder = builder.script(read_script(&file).or_fail(Kind::Usage)?);
     }
