@@ -91,3 +91,10 @@ fn appears(path: &Path) -> bool {
         }
     })
 }
+
+#[test]
+fn the_script_of_the_guide_is_understood() {
+    let guide = include_str!("../../../docs/drydock.md");
+    let script = guide.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert!(jobwright_drydock::Script::from_yaml(script).is_ok(), "{script}");
+}
