@@ -2,9 +2,11 @@
 
 pub(crate) mod rbac;
 mod review;
+mod token;
 
 pub(crate) use rbac::Attributes;
 pub(crate) use review::review;
+pub(crate) use token::{API_AUDIENCE, Token};
 
 use serde_json::{Map, Value, json};
 

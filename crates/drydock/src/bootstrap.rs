@@ -23,6 +23,7 @@ pub(crate) fn fill(cluster: &mut Cluster, furniture: Option<&Furniture>) {
         .chain([api_service()])
         .chain(system::api_endpoints())
         .chain(system::priority_classes())
+        .chain(system::components())
         .collect();
     if let Some(furniture) = furniture {
         objects.extend((1..=furniture.nodes).flat_map(|number| node(number, cluster.now)));

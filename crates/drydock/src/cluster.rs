@@ -1,7 +1,7 @@
 //! A cluster: objects, kinds and a time, and what requests do to them. No input or output: whoever holds a
 //! cluster tells it the time and passes requests in.
 
-use crate::access::{Attributes, User, rbac};
+use crate::access::{Attributes, Token, rbac};
 use crate::bootstrap::Furniture;
 use crate::containers::logs::Logs;
 use crate::containers::script::Script;
@@ -27,7 +27,7 @@ pub(crate) struct Cluster {
     pub(crate) now: Timestamp,
     pub(crate) random: fastrand::Rng,
     /// Who a token stands for.
-    pub(crate) tokens: BTreeMap<String, User>,
+    pub(crate) tokens: BTreeMap<String, Token>,
     /// Whether requests are refused that no role allows.
     pub(crate) rbac: bool,
     /// What the client of the current request is warned of.

@@ -17,6 +17,7 @@ mod kubelet;
 mod namespaces;
 pub(crate) mod nodes;
 pub(crate) mod queue;
+mod reconciler;
 mod replicasets;
 mod scheduler;
 mod statefulsets;
@@ -25,6 +26,7 @@ mod volumes;
 pub(crate) mod workload;
 
 pub(crate) use events::Told;
+use reconciler::Reconciling;
 
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
@@ -84,13 +86,13 @@ impl Lives {
     /// Those that keep workloads running.
     fn of_workloads() -> [Box<dyn Controller>; 8] {
         [
-            Box::new(deployments::Deployments::new()),
-            Box::new(replicasets::ReplicaSets::new()),
-            Box::new(replicasets::ReplicaSets::of_the_first_days()),
-            Box::new(statefulsets::StatefulSets::new()),
-            Box::new(daemonsets::DaemonSets::new()),
-            Box::new(endpoints::Endpoints::new()),
-            Box::new(disruption::Disruption::new()),
+            Box::new(Reconciling::new(deployments::Deployments::new())),
+            Box::new(Reconciling::new(replicasets::ReplicaSets::new())),
+            Box::new(Reconciling::new(replicasets::ReplicaSets::of_the_first_days())),
+            Box::new(Reconciling::new(statefulsets::StatefulSets::new())),
+            Box::new(Reconciling::new(daemonsets::DaemonSets::new())),
+            Box::new(Reconciling::new(endpoints::Endpoints::new())),
+            Box::new(Reconciling::new(disruption::Disruption::new())),
             Box::<nodes::Nodes>::default(),
         ]
     }

@@ -1,24 +1,24 @@
 //! Questions about access: the reviews of the authorization and authentication groups.
 
-use super::User;
 use super::rbac::{self, Attributes};
+use super::{API_AUDIENCE, Token, User};
 use crate::object::Object;
 use crate::store::Store;
 use serde_json::{Map, Value, json};
 
 /// Answers a review by filling in its status. `None`: the kind is no review.
-pub(crate) fn review(
+pub(crate) fn review<'a>(
     store: &Store,
     asker: &User,
     mut question: Object,
-    user_of_token: impl Fn(&str) -> Option<User>,
+    valid: impl Fn(&str) -> Option<&'a Token>,
 ) -> Option<Object> {
     let status = match question.kind() {
         "SelfSubjectAccessReview" => access(store, asker, &question),
         "SubjectAccessReview" | "LocalSubjectAccessReview" => access(store, &subject(&question), &question),
         "SelfSubjectRulesReview" => rules(store, asker, question.text(&["spec", "namespace"])),
         "SelfSubjectReview" => json!({"userInfo": asker.to_value()}),
-        "TokenReview" => token(question.text(&["spec", "token"]), user_of_token),
+        "TokenReview" => token(&question, valid),
         _ => return None,
     };
     question.set(&["status"], status);
@@ -66,11 +66,15 @@ fn rules(store: &Store, user: &User, namespace: &str) -> Value {
     json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false})
 }
 
-fn token(token: &str, user_of_token: impl Fn(&str) -> Option<User>) -> Value {
-    match user_of_token(token) {
-        Some(user) => {
-            json!({"authenticated": true, "user": user.to_value(), "audiences": ["https://kubernetes.default.svc"]})
-        }
-        None => json!({"user": {}, "error": "[invalid bearer token, unknown]"}),
+fn token<'a>(question: &Object, valid: impl Fn(&str) -> Option<&'a Token>) -> Value {
+    let refuse = |why: &str| json!({"user": {}, "error": format!("[invalid bearer token, {why}]")});
+    let Some(token) = valid(question.text(&["spec", "token"])) else { return refuse("unknown") };
+    let asked: Vec<&str> = question.list(&["spec", "audiences"]).iter().filter_map(Value::as_str).collect();
+    let asked = if asked.is_empty() { vec![API_AUDIENCE] } else { asked };
+    let meant: Vec<&str> = asked.iter().copied().filter(|one| token.audiences.iter().any(|own| own == one)).collect();
+    if meant.is_empty() {
+        let (own, asked) = (token.audiences.join(" "), asked.join(" "));
+        return refuse(&format!("token audiences [{own}] is invalid for the target audiences [{asked}]"));
     }
+    json!({"authenticated": true, "user": token.user.to_value(), "audiences": meant})
 }

@@ -2,14 +2,16 @@
 
 mod builtins;
 
-use super::shell::{self, Command, Part, Word};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use super::shell::{self, Command, Output, Part, Word};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// How long a program runs that nobody here knows.
 const UNKNOWN_PROGRAM: Duration = Duration::from_secs(1);
 /// How many commands may run in no time before it counts as a loop that only burns time.
 const STEPS_WITHOUT_TIME: usize = 10_000;
+/// Files that are longer take nothing more.
+const FILE_LIMIT: usize = 1 << 20;
 
 /// What a process did, and when, counted from its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +38,8 @@ pub(crate) struct Process {
     /// The code of the last command.
     status: i32,
     variables: BTreeMap<String, String>,
-    files: BTreeSet<String>,
+    /// What it has written, by path.
+    files: BTreeMap<String, String>,
     traps: BTreeMap<String, Command>,
     /// Signals whose traps have to run when the current command is done.
     pending: VecDeque<String>,
@@ -114,7 +117,7 @@ impl Process {
             elapsed: Duration::ZERO,
             status: 0,
             variables,
-            files: BTreeSet::new(),
+            files: BTreeMap::new(),
             traps: BTreeMap::new(),
             pending: VecDeque::new(),
             background: Vec::new(),
@@ -184,7 +187,7 @@ impl Process {
         for process in &mut self.background {
             self.effects
                 .extend(process.run_until(now).into_iter().filter(|effect| matches!(effect.what, What::Printed(_))));
-            self.files.extend(process.files.iter().cloned());
+            self.files.extend(process.files.iter().map(|(file, text)| (file.clone(), text.clone())));
             ended.extend(process.exit_code());
         }
         self.background.retain(|process| process.exit_code().is_none());
@@ -318,24 +321,57 @@ impl Process {
         }
     }
 
-    fn simple(&mut self, assignments: &[(String, Word)], words: &[Word], output: Option<&Word>) {
+    fn simple(&mut self, assignments: &[(String, Word)], words: &[Word], output: Option<&Output>) {
         let words: Vec<String> = words.iter().flat_map(|word| self.expand(word)).collect();
         for (name, value) in assignments {
             let value = self.text(value);
             self.variables.insert(name.clone(), value);
         }
-        let file = output.map(|word| self.text(word));
-        if let Some(file) = file.as_ref().filter(|file| !file.starts_with("/dev/")) {
-            self.files.insert(file.clone());
+        let printed = self.effects.len();
+        match words.split_first() {
+            Some((name, arguments)) => self.run(name, arguments),
+            None => self.status = 0,
         }
-        let Some((name, arguments)) = words.split_first() else {
-            self.status = 0;
-            return;
-        };
-        self.run(name, arguments, file.is_some());
+        if let Some(output) = output {
+            self.redirect(output, printed);
+        }
         if self.exit_on_error && self.status != 0 && self.state == State::Ready && !self.in_condition() {
             self.exit_shell(self.status);
         }
+    }
+
+    /// Puts into a file what has been printed since.
+    fn redirect(&mut self, output: &Output, since: usize) {
+        let file = self.text(&output.file);
+        if matches!(file.as_str(), "/dev/stdout" | "/dev/stderr" | "/proc/1/fd/1" | "/proc/1/fd/2") {
+            return;
+        }
+        let mut text = String::new();
+        for effect in self.effects.split_off(since.min(self.effects.len())) {
+            match &effect.what {
+                What::Printed(line) => {
+                    text.push_str(line);
+                    text.push('\n');
+                }
+                What::Exited(_) => self.effects.push(effect),
+            }
+        }
+        if file == "/dev/null" {
+            return;
+        }
+        let content = self.files.entry(file).or_default();
+        if !output.append {
+            content.clear();
+        }
+        // No file here grows without end.
+        if content.len() < FILE_LIMIT {
+            content.push_str(&text);
+        }
+    }
+
+    /// What is in a file that the process has written.
+    pub(crate) fn file(&self, path: &str) -> Option<&str> {
+        self.files.get(path).map(String::as_str)
     }
 
     /// Whether a failure here is only an answer.
@@ -549,6 +585,15 @@ mod tests {
         let mut server = Process::new(&["/bin/server".to_owned()], BTreeMap::new());
         server.signal("TERM");
         assert_eq!(server.exit_code(), Some(0));
+    }
+
+    #[test]
+    fn files_keep_what_is_written_to_them() {
+        let text = "echo one > a; echo two >> a; cat a; echo three > a; echo gone > /dev/null; seq 2 3 > n; cat a n";
+        assert_eq!(story(text), "0:one 0:two 0:three 0:2 0:3 0:exit 0");
+        let mut process = shell(text);
+        process.run_until(Duration::ZERO);
+        assert_eq!(process.file("a"), Some("three\n"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The shell, as far as jobs and servers in charts use it: enough that one chart plays the same here and on a node.
 //!
-//! `sleep`, `echo`, `exit`, `true`, `false`, `test`, `touch`, `rm`, `cat`, `trap`, `wait`, `exec`, `kill`, `cd`, `set`,
+//! `sleep`, `echo`, `seq`, `exit`, `true`, `false`, `test`, `touch`, `rm`, `cat`, `trap`, `wait`, `exec`, `kill`, `cd`, `set`,
 //! assignments, `;`, `&&`, `||`, `!`, `&`, pipes, redirections, `if`, `while`, `until`, `for`, `{ … }`, `( … )`.
 //! Programs that nobody here knows run for a second and succeed.
 
@@ -16,7 +16,7 @@ pub(crate) enum Command {
     Simple {
         assignments: Vec<(String, Word)>,
         words: Vec<Word>,
-        output: Option<Word>,
+        output: Option<Output>,
     },
     /// One after the other.
     Sequence(Vec<Command>),
@@ -48,6 +48,14 @@ pub(crate) enum Command {
     Subshell(Box<Command>),
     /// The commands of a pipe run one after the other here; the last one's code counts.
     Pipe(Vec<Command>),
+}
+
+/// Where a command's output goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Output {
+    pub(crate) file: Word,
+    /// `>>`: behind what is there.
+    pub(crate) append: bool,
 }
 
 /// A word, with the parts that become text only when it is used.

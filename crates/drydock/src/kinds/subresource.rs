@@ -49,6 +49,7 @@ pub(crate) fn verbs(verbs: Verbs) -> &'static [Verb] {
             &[Verb::Create, Verb::Delete, Verb::Get, Verb::List, Verb::Patch, Verb::Update, Verb::Watch]
         }
         Verbs::CreateOnly => &[Verb::Create],
+        Verbs::ReadOnly => &[Verb::Get, Verb::List],
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) enum Verbs {
     NoCollectionDelete,
     /// A question that is answered and not stored.
     CreateOnly,
+    /// Only looked at.
+    ReadOnly,
 }
 
 trait Scope {
@@ -130,6 +132,7 @@ impl Row {
 /// Every built-in kind, in the order of discovery.
 pub(crate) static ROWS: &[Row] = &[
     row::<core::Binding>().question(),
+    row::<core::ComponentStatus>().short(&["cs"]).verbs(Verbs::ReadOnly),
     row::<core::ConfigMap>().short(&["cm"]).rules(&rules::CONFIG_MAP),
     row::<core::Endpoints>().short(&["ep"]).rules(&rules::ENDPOINTS),
     row::<core::Event>().short(&["ev"]).rules(&rules::EVENT),

@@ -4,14 +4,13 @@ mod node;
 mod plan;
 mod update;
 
-use super::Controller;
 use super::client::{Client, Tone};
-use super::queue::Queue;
+use super::reconciler::Reconciler;
 use super::replicasets::{create_pod, delete_pod};
 use super::workload::family::{Family, selector_of};
 use super::workload::retries::Retries;
 use super::workload::revisions::{self, HASH_LABEL};
-use super::workload::{apps, is_controlled_by, min_ready, pods, pods_storage, report, soon};
+use super::workload::{apps, is_controlled_by, min_ready, pods, pods_storage, report};
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::Object;
@@ -25,18 +24,26 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct DaemonSets {
     family: Family,
-    queue: Queue<Key>,
     retries: Retries,
 }
 
 impl DaemonSets {
     pub(crate) fn new() -> Self {
         let family = Family::new(apps("daemonsets"), "DaemonSet", pods_storage());
-        Self { family, queue: Queue::default(), retries: Retries::default() }
+        Self { family, retries: Retries::default() }
+    }
+}
+
+impl Reconciler for DaemonSets {
+    fn concerned(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) -> Vec<Key> {
+        let mut keys = self.family.observe(storage, change, cluster);
+        if storage.is("", "nodes") && node::may_have_other_pods(change) {
+            keys.extend(cluster.store.list(&apps("daemonsets"), None).map(|set| Key::of(set)));
+        }
+        keys
     }
 
-    /// Brings a set one step further. Says when to look again.
-    fn sync(&mut self, cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
+    fn reconcile(&mut self, cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
         let set = cluster.store.get(&apps("daemonsets"), key).cloned();
         let Some(set) = set.filter(|set| selector_of(set).is_some() && !set.is_being_deleted()) else {
             self.retries.forget(key);
@@ -53,33 +60,6 @@ impl DaemonSets {
             Err(status) if super::is_of_a_namespace_that_goes(&status) => None,
             Err(_) => Some(self.retries.fail(key, now)),
         }
-    }
-}
-
-impl Controller for DaemonSets {
-    fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
-        let mut keys = self.family.observe(storage, change, cluster);
-        if storage.is("", "nodes") && node::may_have_other_pods(change) {
-            keys.extend(cluster.store.list(&apps("daemonsets"), None).map(|set| Key::of(set)));
-        }
-        for key in keys {
-            self.queue.add(key, soon(cluster.now));
-        }
-    }
-
-    fn work(&mut self, cluster: &mut Cluster) -> bool {
-        let mut worked = false;
-        while let Some(key) = self.queue.pop(cluster.now) {
-            worked = true;
-            if let Some(due) = self.sync(cluster, &key) {
-                self.queue.add(key, due);
-            }
-        }
-        worked
-    }
-
-    fn next_due(&self) -> Option<Timestamp> {
-        self.queue.next_due()
     }
 }
 

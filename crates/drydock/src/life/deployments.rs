@@ -5,12 +5,11 @@ mod scale;
 mod set;
 mod status;
 
-use super::Controller;
 use super::client::{Client, Tone};
-use super::queue::Queue;
+use super::reconciler::Reconciler;
 use super::workload::family::{Family, selector_of};
 use super::workload::retries::Retries;
-use super::workload::{apps, controller_of, is_controlled_by, pods, pods_storage, soon};
+use super::workload::{apps, controller_of, is_controlled_by, pods, pods_storage};
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::Object;
@@ -25,18 +24,26 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Deployments {
     family: Family,
-    queue: Queue<Key>,
     retries: Retries,
 }
 
 impl Deployments {
     pub(crate) fn new() -> Self {
         let family = Family::new(apps("deployments"), "Deployment", apps("replicasets"));
-        Self { family, queue: Queue::default(), retries: Retries::default() }
+        Self { family, retries: Retries::default() }
+    }
+}
+
+impl Reconciler for Deployments {
+    fn concerned(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) -> Vec<Key> {
+        let mut keys = self.family.observe(storage, change, cluster);
+        if let (true, Change::Deleted { last, .. }) = (storage.is("", "pods"), change) {
+            keys.extend(deployment_of_pod(cluster, last));
+        }
+        keys
     }
 
-    /// Brings a Deployment one step further. Says when to look again.
-    fn sync(&mut self, cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
+    fn reconcile(&mut self, cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
         let Some(deployment) = cluster.store.get(&apps("deployments"), key).cloned() else {
             self.retries.forget(key);
             return None;
@@ -58,33 +65,6 @@ impl Deployments {
         }
         self.retries.forget(key);
         plan.due
-    }
-}
-
-impl Controller for Deployments {
-    fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
-        let mut keys = self.family.observe(storage, change, cluster);
-        if let (true, Change::Deleted { last, .. }) = (storage.is("", "pods"), change) {
-            keys.extend(deployment_of_pod(cluster, last));
-        }
-        for key in keys {
-            self.queue.add(key, soon(cluster.now));
-        }
-    }
-
-    fn work(&mut self, cluster: &mut Cluster) -> bool {
-        let mut worked = false;
-        while let Some(key) = self.queue.pop(cluster.now) {
-            worked = true;
-            if let Some(due) = self.sync(cluster, &key) {
-                self.queue.add(key, due);
-            }
-        }
-        worked
-    }
-
-    fn next_due(&self) -> Option<Timestamp> {
-        self.queue.next_due()
     }
 }
 

@@ -1,11 +1,10 @@
 //! Disruption budgets: how many of the pods that they select are healthy, and how many may be evicted.
 
-use super::Controller;
 use super::client::{Client, Tone};
-use super::queue::Queue;
+use super::reconciler::Reconciler;
 use super::workload::amount::{Rounding, resolve};
 use super::workload::selection::Selection;
-use super::workload::{condition, controller_of, later, parse_time, pods, report, soon, wanted_replicas};
+use super::workload::{condition, controller_of, later, parse_time, pods, report, wanted_replicas};
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::{Object, Owner};
@@ -23,7 +22,6 @@ const EVICTION_TAKES: SignedDuration = SignedDuration::from_mins(2);
 #[derive(Debug)]
 pub(crate) struct Disruption {
     selection: Selection,
-    queue: Queue<Key>,
 }
 
 pub(crate) fn storage() -> Storage {
@@ -37,11 +35,16 @@ pub(crate) fn selector(budget: &Object) -> Option<LabelSelector> {
 
 impl Disruption {
     pub(crate) fn new() -> Self {
-        Self { selection: Selection::new(storage(), selector), queue: Queue::default() }
+        Self { selection: Selection::new(storage(), selector) }
+    }
+}
+
+impl Reconciler for Disruption {
+    fn concerned(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) -> Vec<Key> {
+        self.selection.observe(storage, change, cluster)
     }
 
-    /// Says when to look again.
-    fn sync(&self, cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
+    fn reconcile(&mut self, cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
         let budget = cluster.store.get(&storage(), key).cloned()?;
         let pods = self.selection.pods(cluster, key);
         let mut client = Client::of_controller(cluster, "controllermanager");
@@ -54,29 +57,6 @@ impl Disruption {
         // A budget that is gone needs no status.
         let _ = report(&mut client, &storage(), &budget, status);
         due
-    }
-}
-
-impl Controller for Disruption {
-    fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
-        for key in self.selection.observe(storage, change, cluster) {
-            self.queue.add(key, soon(cluster.now));
-        }
-    }
-
-    fn work(&mut self, cluster: &mut Cluster) -> bool {
-        let mut worked = false;
-        while let Some(key) = self.queue.pop(cluster.now) {
-            worked = true;
-            if let Some(due) = self.sync(cluster, &key) {
-                self.queue.add(key, due);
-            }
-        }
-        worked
-    }
-
-    fn next_due(&self) -> Option<Timestamp> {
-        self.queue.next_due()
     }
 }
 

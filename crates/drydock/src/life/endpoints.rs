@@ -3,11 +3,9 @@
 mod slices;
 mod subsets;
 
-use super::Controller;
 use super::client::Client;
-use super::queue::Queue;
+use super::reconciler::Reconciler;
 use super::workload::selection::Selection;
-use super::workload::soon;
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::{Object, strings};
@@ -20,50 +18,35 @@ use serde_json::{Map, Value, json};
 #[derive(Debug)]
 pub(crate) struct Endpoints {
     selection: Selection,
-    queue: Queue<Key>,
 }
 
 impl Endpoints {
     pub(crate) fn new() -> Self {
-        Self { selection: Selection::new(services(), selector), queue: Queue::default() }
+        Self { selection: Selection::new(services(), selector) }
+    }
+}
+
+impl Reconciler for Endpoints {
+    fn concerned(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) -> Vec<Key> {
+        self.selection.observe(storage, change, cluster)
     }
 
-    fn sync(&self, cluster: &mut Cluster, key: &Key) {
+    fn reconcile(&mut self, cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
         let Some(service) = cluster.store.get(&services(), key).cloned() else {
             // Slices have an owner; these do not.
             let mut client = Client::of_controller(cluster, "endpoint-controller");
             let _ = client.delete(&Storage::core("endpoints"), key);
-            return;
+            return None;
         };
         if selector(&service).is_none() || service.is_being_deleted() {
-            return;
+            return None;
         }
         let pods = self.selection.pods(cluster, key);
         let mut client = Client::of_controller(cluster, "endpoint-controller");
         write_endpoints(&mut client, &service, subsets::subsets(&service, &pods));
         let mut client = Client::of_controller(client.cluster, "endpoint-slice-controller");
         slices::write(&mut client, &service, slices::wanted(&service, &pods));
-    }
-}
-
-impl Controller for Endpoints {
-    fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
-        for key in self.selection.observe(storage, change, cluster) {
-            self.queue.add(key, soon(cluster.now));
-        }
-    }
-
-    fn work(&mut self, cluster: &mut Cluster) -> bool {
-        let mut worked = false;
-        while let Some(key) = self.queue.pop(cluster.now) {
-            worked = true;
-            self.sync(cluster, &key);
-        }
-        worked
-    }
-
-    fn next_due(&self) -> Option<Timestamp> {
-        self.queue.next_due()
+        None
     }
 }
 

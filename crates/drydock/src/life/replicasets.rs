@@ -3,12 +3,11 @@
 mod plan;
 mod ranking;
 
-use super::Controller;
 use super::client::{Client, Tone};
-use super::queue::Queue;
+use super::reconciler::Reconciler;
 use super::workload::family::Family;
 use super::workload::retries::Retries;
-use super::workload::{apps, controller_of, is_controlled_by, pods, pods_storage, report, soon};
+use super::workload::{apps, controller_of, is_controlled_by, pods, pods_storage, report};
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::Object;
@@ -25,7 +24,6 @@ pub(crate) struct ReplicaSets {
     storage: Storage,
     component: &'static str,
     family: Family,
-    queue: Queue<Key>,
     retries: Retries,
 }
 
@@ -41,11 +39,16 @@ impl ReplicaSets {
 
     fn of(storage: Storage, kind: &'static str, component: &'static str) -> Self {
         let family = Family::new(storage.clone(), kind, pods_storage());
-        Self { storage, component, family, queue: Queue::default(), retries: Retries::default() }
+        Self { storage, component, family, retries: Retries::default() }
+    }
+}
+
+impl Reconciler for ReplicaSets {
+    fn concerned(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) -> Vec<Key> {
+        self.family.observe(storage, change, cluster)
     }
 
-    /// Brings a set to where it should be. Says when to look again.
-    fn sync(&mut self, cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
+    fn reconcile(&mut self, cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
         let Some(set) = cluster.store.get(&self.storage, key).cloned() else {
             self.retries.forget(key);
             return None;
@@ -64,29 +67,6 @@ impl ReplicaSets {
         }
         self.retries.forget(key);
         pods::next_available(active.iter().map(AsRef::as_ref), super::workload::min_ready(&set), now)
-    }
-}
-
-impl Controller for ReplicaSets {
-    fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
-        for key in self.family.observe(storage, change, cluster) {
-            self.queue.add(key, soon(cluster.now));
-        }
-    }
-
-    fn work(&mut self, cluster: &mut Cluster) -> bool {
-        let mut worked = false;
-        while let Some(key) = self.queue.pop(cluster.now) {
-            worked = true;
-            if let Some(due) = self.sync(cluster, &key) {
-                self.queue.add(key, due);
-            }
-        }
-        worked
-    }
-
-    fn next_due(&self) -> Option<Timestamp> {
-        self.queue.next_due()
     }
 }
 

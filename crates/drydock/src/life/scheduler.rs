@@ -7,6 +7,7 @@ use super::client::{Client, Tone};
 use super::queue::Queue;
 use super::workload::nodes::{fits_affinity, tolerates, untolerated};
 use crate::cluster::Cluster;
+use crate::conditions::set_condition;
 use crate::kinds::Storage;
 use crate::object::Object;
 use crate::store::{Change, Key};
@@ -155,25 +156,10 @@ fn missing_claim(cluster: &Cluster, pod: &Object) -> Option<String> {
 fn hold(cluster: &mut Cluster, pod: &Object, reason: &str, message: &str) {
     let now = crate::clock::time(cluster.now);
     let condition = json!({"type": "PodScheduled", "status": "False", "reason": reason, "message": message,
-        "lastProbeTime": Value::Null, "lastTransitionTime": now, "observedGeneration": pod.generation()});
+        "lastProbeTime": Value::Null, "observedGeneration": pod.generation()});
     let mut client = Client::new(cluster, "kube-scheduler", "default-scheduler");
     // A pod that is gone needs no node.
-    let _ = client.change_status(&Storage::core("pods"), &Key::of(pod), |pod| set_condition(pod, condition));
-}
-
-/// Sets a condition; the time of its change stays with its status.
-fn set_condition(pod: &mut Object, mut condition: Value) {
-    let conditions = pod.map_at(&["status"]).entry("conditions").or_insert_with(|| json!([]));
-    let Value::Array(conditions) = conditions else { return };
-    match conditions.iter_mut().find(|known| known["type"] == condition["type"]) {
-        Some(known) => {
-            if known["status"] == condition["status"] {
-                condition["lastTransitionTime"] = known["lastTransitionTime"].clone();
-            }
-            *known = condition;
-        }
-        None => conditions.push(condition),
-    }
+    let _ = client.change_status(&Storage::core("pods"), &Key::of(pod), |pod| set_condition(pod, condition, &now));
 }
 
 fn bind(cluster: &mut Cluster, pod: &Object, node: &str) {
@@ -183,9 +169,8 @@ fn bind(cluster: &mut Cluster, pod: &Object, node: &str) {
     let bound = cluster.modify(&kind, &Key::of(pod), &write, Source::Patch, |_, old| {
         let mut new = Object::clone(old);
         new.set(&["spec", "nodeName"], node);
-        let condition =
-            json!({"type": "PodScheduled", "status": "True", "lastProbeTime": Value::Null, "lastTransitionTime": now});
-        set_condition(&mut new, condition);
+        let condition = json!({"type": "PodScheduled", "status": "True", "lastProbeTime": Value::Null});
+        set_condition(&mut new, condition, &now);
         Ok(new)
     });
     if bound.is_ok() {

@@ -4,12 +4,11 @@ mod claims;
 mod identity;
 mod plan;
 
-use super::Controller;
 use super::client::{Client, Tone};
-use super::queue::Queue;
+use super::reconciler::Reconciler;
 use super::workload::family::{Family, selector_of};
 use super::workload::retries::Retries;
-use super::workload::{apps, later, min_ready, pods, pods_storage, report, revisions, soon};
+use super::workload::{apps, later, min_ready, pods, pods_storage, report, revisions};
 use crate::cluster::Cluster;
 use crate::kinds::Storage;
 use crate::object::Object;
@@ -27,18 +26,22 @@ const CLAIMS_GO: SignedDuration = SignedDuration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct StatefulSets {
     family: Family,
-    queue: Queue<Key>,
     retries: Retries,
 }
 
 impl StatefulSets {
     pub(crate) fn new() -> Self {
         let family = Family::new(apps("statefulsets"), "StatefulSet", pods_storage());
-        Self { family, queue: Queue::default(), retries: Retries::default() }
+        Self { family, retries: Retries::default() }
+    }
+}
+
+impl Reconciler for StatefulSets {
+    fn concerned(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) -> Vec<Key> {
+        self.family.observe(storage, change, cluster)
     }
 
-    /// Brings a set one step further. Says when to look again.
-    fn sync(&mut self, cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
+    fn reconcile(&mut self, cluster: &mut Cluster, key: &Key) -> Option<Timestamp> {
         let set = cluster.store.get(&apps("statefulsets"), key).cloned();
         let Some(set) = set.filter(|set| selector_of(set).is_some()) else {
             self.retries.forget(key);
@@ -56,29 +59,6 @@ impl StatefulSets {
             Err(status) if super::is_of_a_namespace_that_goes(&status) => None,
             Err(_) => Some(self.retries.fail(key, now)),
         }
-    }
-}
-
-impl Controller for StatefulSets {
-    fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
-        for key in self.family.observe(storage, change, cluster) {
-            self.queue.add(key, soon(cluster.now));
-        }
-    }
-
-    fn work(&mut self, cluster: &mut Cluster) -> bool {
-        let mut worked = false;
-        while let Some(key) = self.queue.pop(cluster.now) {
-            worked = true;
-            if let Some(due) = self.sync(cluster, &key) {
-                self.queue.add(key, due);
-            }
-        }
-        worked
-    }
-
-    fn next_due(&self) -> Option<Timestamp> {
-        self.queue.next_due()
     }
 }
 

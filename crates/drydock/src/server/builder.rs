@@ -1,7 +1,7 @@
 //! How a drydock is made.
 
 use super::{Drydock, Shared};
-use crate::access::User;
+use crate::access::{Token, User};
 use crate::clock::Clock;
 use crate::cluster::{Cluster, Settings};
 use crate::containers::script::Script;
@@ -83,7 +83,7 @@ impl Builder {
         let clock = self.clock.unwrap_or_else(|| Clock::starting_at(epoch()));
         let mut cluster = Cluster::new(clock.now(), self.settings);
         let requires_token = !self.tokens.is_empty();
-        cluster.tokens.extend(self.tokens);
+        cluster.tokens.extend(self.tokens.into_iter().map(|(token, user)| (token, Token::lasting(user))));
         let address = Mutex::new("drydock".to_owned());
         Drydock {
             shared: Arc::new(Shared {

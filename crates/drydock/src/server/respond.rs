@@ -82,8 +82,11 @@ impl Drydock {
 
     fn authenticate(&self, cluster: &Cluster, headers: &HeaderMap) -> Result<User, Status> {
         let token = text(headers, &header::AUTHORIZATION).strip_prefix("Bearer ");
-        let user = match token.and_then(|token| cluster.tokens.get(token.trim())) {
-            Some(user) => user.clone(),
+        let known = token.and_then(|token| cluster.tokens.get(token.trim()));
+        let user = match known.filter(|token| token.opens_the_api(cluster.now)) {
+            Some(token) => token.user.clone(),
+            // A token that is no good is no reason to take somebody for the administrator.
+            None if known.is_some() => return Err(Status::unauthorized()),
             None if self.shared.requires_token => return Err(Status::unauthorized()),
             None => User::admin(),
         };

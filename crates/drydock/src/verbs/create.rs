@@ -57,8 +57,8 @@ impl Cluster {
         if kind.kind == "Binding" {
             return self.bind(request);
         }
-        let tokens = &self.tokens;
-        let answer = access::review(&self.store, &request.user, question, |token| tokens.get(token).cloned());
+        let valid = |token: &str| self.tokens.get(token).filter(|token| token.is_valid(self.now));
+        let answer = access::review(&self.store, &request.user, question, valid);
         let answer = answer.ok_or_else(|| Status::method_not_allowed(kind, "create"))?;
         Ok(Reply::other(201, answer.into_value()))
     }

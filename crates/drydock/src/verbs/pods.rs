@@ -2,9 +2,10 @@
 
 use super::delete::{DeleteOptions, Deletion};
 use super::write::{Source, Write};
-use crate::access::User;
+use crate::access::{API_AUDIENCE, Token, User};
 use crate::body;
 use crate::cluster::{Cluster, Reply};
+use crate::conditions::set_condition;
 use crate::life::disruption;
 use crate::life::workload::{count, pods};
 use crate::object::Object;
@@ -38,7 +39,11 @@ impl Cluster {
             }
             let mut new = Object::clone(old);
             new.set(&["spec", "nodeName"], node);
-            set_condition(&mut new, "PodScheduled", "True", &crate::clock::time(cluster.now));
+            set_condition(
+                &mut new,
+                json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null}),
+                &crate::clock::time(cluster.now),
+            );
             Ok(new)
         })?;
         Ok(Reply::other(
@@ -148,11 +153,14 @@ impl Cluster {
         let seconds = asked.integer(&["spec", "expirationSeconds"]).unwrap_or(3600).clamp(600, 1 << 32);
         let expires = self.now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(self.now);
         let token = format!("drydock.{}.{}", self.new_uid(), self.new_suffix());
-        self.tokens.insert(token.clone(), User::service_account(&key.namespace, &key.name));
         asked.set(&["spec", "expirationSeconds"], seconds);
         if asked.list(&["spec", "audiences"]).is_empty() {
-            asked.set(&["spec", "audiences"], json!(["https://kubernetes.default.svc"]));
+            asked.set(&["spec", "audiences"], json!([API_AUDIENCE]));
         }
+        let audiences =
+            asked.list(&["spec", "audiences"]).iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let user = User::service_account(&key.namespace, &key.name);
+        self.tokens.insert(token.clone(), Token { user, audiences, expires: Some(expires) });
         asked.set(
             &["metadata"],
             json!({"name": &*key.name, "namespace": &*key.namespace,
@@ -168,13 +176,4 @@ impl Cluster {
 /// Whether the eviction of a pod disrupts anything.
 fn counts_for_budgets(pod: &Object) -> bool {
     pods::is_active(pod) && pod.text(&["status", "phase"]) != "Pending"
-}
-
-fn set_condition(object: &mut Object, kind: &str, status: &str, now: &str) {
-    let condition = json!({"type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": now});
-    let conditions = object.map_at(&["status"]).entry("conditions").or_insert_with(|| json!([]));
-    if let Value::Array(conditions) = conditions {
-        conditions.retain(|known| known.get("type").and_then(Value::as_str) != Some(kind));
-        conditions.push(condition);
-    }
 }

@@ -5,8 +5,8 @@ use crate::containers::shell;
 use std::time::Duration;
 
 impl Process {
-    /// Runs a program by its name and arguments; `quiet` when its output goes to a file.
-    pub(super) fn run(&mut self, name: &str, arguments: &[String], quiet: bool) {
+    /// Runs a program by its name and arguments.
+    pub(super) fn run(&mut self, name: &str, arguments: &[String]) {
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         match name.rsplit('/').next().unwrap_or(name) {
             ":" | "true" | "cd" | "umask" | "export" | "mkdir" | "chmod" | "kill" | "shift" | "unset" => {
@@ -16,9 +16,9 @@ impl Process {
             "false" => self.status = 1,
             "echo" => {
                 let text = words.iter().copied().skip_while(|word| matches!(*word, "-n" | "-e")).collect::<Vec<_>>();
-                self.say(&text.join(" "), quiet);
+                self.say(&text.join(" "));
             }
-            "printf" => self.say(&printf(&words), quiet),
+            "printf" => self.say(&printf(&words)),
             "sleep" => match words.first().map(|word| duration(word)) {
                 Some(Some(duration)) => self.sleep(duration),
                 Some(None) if words[0].starts_with("inf") => self.state = State::Forever,
@@ -32,14 +32,16 @@ impl Process {
             "exec" => match arguments.split_first() {
                 Some((name, arguments)) => {
                     self.stack.retain(|frame| matches!(frame, super::Frame::Exec | super::Frame::Subshell));
-                    self.run(name, arguments, quiet);
+                    self.run(name, arguments);
                 }
                 None => self.status = 0,
             },
             "test" => self.status = i32::from(!self.test(&words)),
             "[" => self.status = i32::from(!self.test(words.strip_suffix(&["]"]).unwrap_or(&words))),
             "touch" => {
-                self.files.extend(words.iter().filter(|word| !word.starts_with('-')).map(|word| (*word).to_owned()));
+                for file in words.iter().filter(|word| !word.starts_with('-')) {
+                    self.files.entry((*file).to_owned()).or_default();
+                }
                 self.status = 0;
             }
             "rm" => {
@@ -48,9 +50,37 @@ impl Process {
                 }
                 self.status = 0;
             }
-            "cat" | "ls" | "stat" => {
-                let missing = words.iter().any(|word| !word.starts_with('-') && !self.files.contains(*word));
-                self.status = i32::from(missing);
+            program @ ("cat" | "ls" | "stat") => {
+                self.status = 0;
+                for file in words.iter().filter(|word| !word.starts_with('-')) {
+                    match self.files.get(*file).cloned() {
+                        Some(text) if program == "cat" && text.is_empty() => {}
+                        Some(text) if program == "cat" => self.print(text.strip_suffix('\n').unwrap_or(&text)),
+                        Some(_) => self.print(file),
+                        None => {
+                            self.print(&format!("{program}: {file}: No such file or directory"));
+                            self.status = 1;
+                        }
+                    }
+                }
+            }
+            "seq" => {
+                let numbers: Vec<i64> = words.iter().filter_map(|word| word.parse().ok()).collect();
+                let (first, step, last) = match numbers.as_slice() {
+                    [last] => (1, 1, *last),
+                    [first, last] => (*first, 1, *last),
+                    [first, step, last] if *step > 0 => (*first, *step, *last),
+                    _ => (1, 1, 0),
+                };
+                let step = usize::try_from(step).unwrap_or(1);
+                for number in (first..=last).step_by(step).take(super::STEPS_WITHOUT_TIME) {
+                    self.print(&number.to_string());
+                }
+                self.status = 0;
+            }
+            "hostname" => {
+                let name = self.variable("HOSTNAME").unwrap_or_else(|| name.to_owned());
+                self.say(&name);
             }
             "set" => {
                 for word in &words {
@@ -70,7 +100,7 @@ impl Process {
                     self.state = State::Waiting;
                 }
             }
-            "date" | "hostname" | "id" | "whoami" | "uname" | "pwd" => self.say(name, quiet),
+            "date" | "id" | "whoami" | "uname" | "pwd" => self.say(name),
             "sh" | "bash" | "ash" if words.first() == Some(&"-c") => {
                 match words.get(1).and_then(|text| shell::parse(text, 1)) {
                     Some(command) => {
@@ -84,10 +114,8 @@ impl Process {
         }
     }
 
-    fn say(&mut self, text: &str, quiet: bool) {
-        if !quiet {
-            self.print(text);
-        }
+    fn say(&mut self, text: &str) {
+        self.print(text);
         self.status = 0;
     }
 
@@ -128,7 +156,8 @@ impl Process {
             [] => false,
             ["!", rest @ ..] => !self.test(rest),
             [text] => !text.is_empty(),
-            ["-e" | "-f" | "-s" | "-r" | "-w" | "-x" | "-d" | "-L", file] => self.files.contains(*file),
+            ["-s", file] => self.files.get(*file).is_some_and(|text| !text.is_empty()),
+            ["-e" | "-f" | "-r" | "-w" | "-x" | "-d" | "-L", file] => self.files.contains_key(*file),
             ["-z", text] => text.is_empty(),
             ["-n", text] => !text.is_empty(),
             [left, "=" | "==", right] => left == right,

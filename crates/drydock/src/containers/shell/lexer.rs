@@ -12,6 +12,8 @@ pub(super) enum Token {
     Redirect {
         /// It is where the standard output goes, and what follows is a file.
         output: bool,
+        /// Behind what is there: `>>`.
+        append: bool,
     },
 }
 
@@ -57,8 +59,8 @@ impl<'a> Lexer<'a> {
 
     fn next(&mut self) -> Option<Token> {
         if let Some((length, output)) = redirect(self.rest) {
-            self.take(length);
-            return Some(Token::Redirect { output });
+            let append = self.take(length).ends_with(">>");
+            return Some(Token::Redirect { output, append });
         }
         if let Some(operator) = OPERATORS.iter().find(|operator| self.rest.starts_with(**operator)) {
             self.take(operator.len());

@@ -1,7 +1,7 @@
 //! Tokens to commands.
 
 use super::lexer::{Token, tokens};
-use super::{Command, Word};
+use super::{Command, Output, Word};
 
 /// How deep commands may nest.
 const DEPTH_LIMIT: usize = 40;
@@ -223,12 +223,12 @@ impl Parser {
                     }
                     self.position += 1;
                 }
-                Some(Token::Redirect { output }) => {
-                    let output = *output;
+                Some(Token::Redirect { output, append }) => {
+                    let (output, append) = (*output, *append);
                     self.position += 1;
                     let Some(Token::Word(word)) = self.peek() else { return None };
                     if output {
-                        file = Some(word.clone());
+                        file = Some(Output { file: word.clone(), append });
                     }
                     self.position += 1;
                 }

@@ -3,7 +3,7 @@
 use super::probes::Probes;
 use super::{NOTICE_AFTER_START, NOTICE_EXIT, REPORT_START, after, since};
 use crate::cluster::Cluster;
-use crate::containers::logs::Line;
+use crate::containers::logs::{Line, Log};
 use crate::containers::process::{Process, What};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -126,7 +126,13 @@ impl Container {
                 match effect.what {
                     What::Printed(text) => cluster.logs.add(pod_uid, &self.name, Line { at, text }),
                     What::Exited(code) => {
-                        running.exit = Some(running.end(code, at));
+                        let message = termination_message(
+                            &self.spec,
+                            running,
+                            code,
+                            cluster.logs.get(pod_uid, &self.name, false),
+                        );
+                        running.exit = Some(Exit { message, ..running.end(code, at) });
                         cluster.logs.close(pod_uid, &self.name);
                     }
                 }
@@ -204,6 +210,34 @@ impl Container {
         }
         status
     }
+}
+
+/// What a container leaves behind: what the script says, what it wrote, or the end of its log if it is told so.
+fn termination_message(spec: &Value, running: &Running, code: i32, log: Option<&Log>) -> Option<String> {
+    let text = |field: &str| spec.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let path = text("terminationMessagePath").unwrap_or("/dev/termination-log");
+    let written = || running.process.file(path).filter(|text| !text.is_empty()).map(|text| cut(text, 4096));
+    let falls_back = code != 0 && text("terminationMessagePolicy") == Some("FallbackToLogsOnError");
+    let logged = || {
+        let lines = &log.filter(|_| falls_back)?.lines;
+        let tail = &lines[lines.len().saturating_sub(80)..];
+        let tail: String = tail.iter().flat_map(|line| [line.text.as_str(), "\n"]).collect();
+        Some(tail[tail.len() - cut_from_end(&tail, 2048)..].to_owned())
+    };
+    running.message.clone().or_else(written).or_else(logged)
+}
+
+/// The beginning of a text, at most so many bytes.
+fn cut(text: &str, limit: usize) -> String {
+    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    text[..end].to_owned()
+}
+
+/// How many bytes the end of a text has, at most so many.
+fn cut_from_end(text: &str, limit: usize) -> usize {
+    let start = text.len().saturating_sub(limit);
+    let start = (start..=text.len()).find(|start| text.is_char_boundary(*start)).unwrap_or(text.len());
+    text.len() - start
 }
 
 impl Running {

@@ -36,7 +36,9 @@ pub(super) fn variables(
     container: &Value,
 ) -> Result<BTreeMap<String, String>, String> {
     let namespace = pod.namespace();
-    let mut variables = BTreeMap::new();
+    let hostname = [pod.text(&["spec", "hostname"]), pod.name()].into_iter().find(|name| !name.is_empty());
+    let mut variables: BTreeMap<String, String> =
+        hostname.map(|name| ("HOSTNAME".to_owned(), name.to_owned())).into_iter().collect();
     let list = |field: &str| container.get(field).and_then(Value::as_array).into_iter().flatten();
     for from in list("envFrom") {
         for (field, what) in [("configMapRef", "configmap"), ("secretRef", "secret")] {

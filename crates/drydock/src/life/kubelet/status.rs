@@ -61,15 +61,15 @@ fn status(run: &Run, pod: &Object, host: &str, now: Timestamp) -> Value {
         status["podIP"] = json!(run.address);
         status["podIPs"] = json!([{"ip": run.address}]);
     }
-    let statuses = |main: bool| -> Vec<Value> {
-        run.containers
-            .iter()
-            .filter(|container| (container.role == Role::Main) == main)
-            .map(|container| container.status(now))
-            .collect()
+    let statuses = |containers: Vec<&Container>| -> Vec<Value> {
+        containers.into_iter().map(|container| container.status(now)).collect()
     };
-    status["containerStatuses"] = json!(statuses(true));
-    let init = statuses(false);
+    let (mut main, init): (Vec<&Container>, Vec<&Container>) =
+        run.containers.iter().partition(|container| container.role == Role::Main);
+    // A kubelet sorts them by name, but keeps those that start first in their order.
+    main.sort_by(|one, other| one.name.cmp(&other.name));
+    status["containerStatuses"] = json!(statuses(main));
+    let init = statuses(init);
     if !init.is_empty() {
         status["initContainerStatuses"] = json!(init);
     }
