@@ -58,6 +58,14 @@ pub enum Error {
         /// Its exit and what it wrote.
         reason: String,
     },
+    /// A cluster of ours cannot be what it is asked to be.
+    #[error("cluster {name}: {problem}")]
+    Cluster {
+        /// Its name.
+        name: String,
+        /// What is wrong with it, and what to do.
+        problem: String,
+    },
     /// Something did not happen in time.
     #[error("{what} took longer than {} s", limit.as_secs())]
     Late {

@@ -6,10 +6,14 @@
 
 pub mod chart;
 mod clock;
+pub mod cluster;
 mod command;
 pub mod compare;
 pub mod error;
+pub mod image;
+pub mod install;
 mod kubectl;
+mod lock;
 mod normalise;
 mod object;
 pub mod outcome;
@@ -22,4 +26,5 @@ pub mod target;
 pub mod tools;
 pub mod transcript;
 pub mod version;
+pub mod webhook;
 mod witness;
