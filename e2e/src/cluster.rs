@@ -32,9 +32,14 @@ mod up;
 pub use deployer::Deployer;
 pub use down::down;
 pub use exec::exec;
-pub use load::{load_archive, load_image};
+pub use load::{images, load_archive, load_image};
 pub use name::{Name, NotAName};
 pub use place::Place;
 pub use record::{Record, Skipped, Tier};
 pub use status::status;
 pub use up::{Wanted, up};
+
+/// Where deployers find a repository of the git server.
+pub fn git_url(repository: &str) -> String {
+    format!("http://{}:{}/git/{repository}.git", address::NODE, address::FILES_PORT)
+}

@@ -12,7 +12,7 @@ use crate::outcome::Exit;
 use layer::Layer;
 use std::path::Path;
 
-pub use layout::Layout;
+pub use layout::{Layout, Packing};
 
 /// The user of every image: nobody in particular, and not root.
 const USER: &str = "65532:65532";
@@ -50,8 +50,8 @@ impl Image {
     }
 
     /// The image as an OCI layout.
-    pub fn layout(&self) -> Result<Layout, Error> {
-        layout::of(self)
+    pub fn layout(&self, packing: Packing) -> Result<Layout, Error> {
+        layout::of(self, packing)
     }
 }
 

@@ -13,6 +13,7 @@ pub mod error;
 pub mod image;
 pub mod install;
 mod kubectl;
+pub mod live;
 mod lock;
 mod normalise;
 mod object;

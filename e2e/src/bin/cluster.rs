@@ -5,11 +5,10 @@
 use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 use jobwright_e2e::cluster::{self, Deployer, Name, Place, Tier, Wanted};
-use jobwright_e2e::image::Image;
+use jobwright_e2e::image::{Image, Packing};
 use jobwright_e2e::image::build::{JOBWRIGHT, Own, WEBHOOK};
 use jobwright_e2e::install::catalogue;
 use jobwright_e2e::tools::Tools;
-use jobwright_e2e::webhook;
 use std::ffi::OsString;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -82,9 +81,6 @@ enum Command {
     /// Serve git repositories and files
     #[command(hide = true)]
     Serve { address: String, git: PathBuf, files: PathBuf },
-    /// Serve reviews of admission, in a pod
-    #[command(hide = true)]
-    Webhook { address: String, certificates: PathBuf },
 }
 
 #[derive(Debug, clap::Args)]
@@ -138,13 +134,12 @@ fn main() -> anyhow::Result<()> {
                 bail!("`{}` holds an image already: remove it, or choose another directory", output.display());
             }
             let program = JOBWRIGHT.build(&tools()?, &tell)?;
-            let layout = Image::of_program(&image, JOBWRIGHT.program, &program)?.layout()?;
+            let layout = Image::of_program(&image, JOBWRIGHT.program, &program)?.layout(Packing::Compressed)?;
             layout.write(&output)?;
             println!("{image} {} ({} bytes) in `{}`", layout.digest(), layout.size(), output.display());
         }
         Command::Forward { to } => cluster::forward::forward(std::io::stdin().as_fd(), &to)?,
         Command::Serve { address, git, files } => cluster::serve::serve(&address, &git, &files)?,
-        Command::Webhook { address, certificates } => webhook::serve(&address, &certificates)?,
     }
     Ok(())
 }
@@ -154,11 +149,7 @@ fn tell(line: &str) {
 }
 
 fn load(place: &Place, tools: &Path, image: &Path) -> anyhow::Result<()> {
-    let own: Option<Own> = match image.to_str() {
-        Some("jobwright") => Some(JOBWRIGHT),
-        Some("webhook") => Some(WEBHOOK),
-        _ => None,
-    };
+    let own: Option<Own> = [JOBWRIGHT, WEBHOOK].into_iter().find(|own| Path::new(own.name) == image);
     if let Some(own) = own {
         let program = own.build(tools, &tell)?;
         cluster::load_image(place, &Image::of_program(own.image, own.program, &program)?)?;

@@ -5,6 +5,7 @@ use super::up::lock;
 use super::{cgroup, network, process};
 use crate::error::Error;
 use crate::install::Tell;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ const NETWORK_RESULTS: &str = "/var/lib/cni/results";
 
 /// Where the kubelet links the logs of containers.
 const LOG_LINKS: &str = "/var/log/containers";
+
+/// Where every kubelet of the machine makes a socket for plugins, whatever its own directory.
+const PLUGIN_SOCKET: &str = "/var/lib/kubelet/device-plugins/kubelet.sock";
 
 /// Ends a cluster and leaves nothing of it. Says whether there was one.
 pub fn down(place: &Place, tell: Tell<'_>) -> Result<bool, Error> {
@@ -52,6 +56,7 @@ pub(super) fn clear(place: &Place) -> Result<(), Error> {
     remove_shim_sockets(place);
     remove_network_results(place);
     remove_log_links(place);
+    remove_plugin_socket();
     unmount(place)?;
     if !(0..ATTEMPTS).any(|_| cgroup::remove(place) || { std::thread::sleep(PAUSE); false }) {
         return Err(refused("its cgroup cannot be removed".to_owned()));
@@ -92,6 +97,16 @@ fn remove_log_links(place: &Place) {
         if std::fs::read_link(&link).is_ok_and(|to| to.starts_with(place.directory())) {
             let _ = std::fs::remove_file(link);
         }
+    }
+}
+
+/// Clusters share one socket, so it goes with the last: when nobody answers there any more.
+fn remove_plugin_socket() {
+    let socket = Path::new(PLUGIN_SOCKET);
+    if socket.exists() && UnixStream::connect(socket).is_err() {
+        let _ = std::fs::remove_file(socket);
+        // Only if they are empty.
+        let _ = socket.ancestors().skip(1).take(2).try_for_each(std::fs::remove_dir);
     }
 }
 

@@ -3,14 +3,14 @@
 use super::place::Place;
 use crate::command::{Command, Ended};
 use crate::error::Error;
-use crate::image::Image;
+use crate::image::{Image, Packing};
 use std::path::Path;
 use std::time::Duration;
 
 /// Gives an image to the node of a cluster.
 pub fn load_image(place: &Place, image: &Image) -> Result<(), Error> {
     let archive = place.directory().join("image.tar");
-    image.layout()?.write_archive(&archive)?;
+    image.layout(Packing::Plain)?.write_archive(&archive)?;
     let loaded = load_archive(place, &archive);
     let _ = std::fs::remove_file(&archive);
     loaded
@@ -33,7 +33,7 @@ pub fn load_archive(place: &Place, archive: &Path) -> Result<(), Error> {
 }
 
 /// Names of the images that the node has.
-pub(super) fn images(place: &Place) -> Result<Vec<String>, Error> {
+pub fn images(place: &Place) -> Result<Vec<String>, Error> {
     let listed = ctr(place).arguments(["images", "list", "--quiet"]).run().and_then(Ended::successful)?;
     Ok(listed.lines().map(str::to_owned).collect())
 }

@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 /// A program of this workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Own {
+    /// What `cluster load` calls it.
+    pub name: &'static str,
     /// The package.
     pub package: &'static str,
     /// The program of it.
@@ -17,11 +19,20 @@ pub struct Own {
 }
 
 /// What is released.
-pub const JOBWRIGHT: Own =
-    Own { package: "jobwright", program: "jobwright", image: "jobwright.local/jobwright:e2e" };
+pub const JOBWRIGHT: Own = Own {
+    name: "jobwright",
+    package: "jobwright",
+    program: "jobwright",
+    image: "jobwright.local/jobwright:e2e",
+};
 
 /// What the tests run inside a cluster.
-pub const WEBHOOK: Own = Own { package: "jobwright-e2e", program: "cluster", image: "jobwright.local/cluster:e2e" };
+pub const WEBHOOK: Own = Own {
+    name: "webhook",
+    package: "jobwright-e2e",
+    program: "webhook",
+    image: "jobwright.local/webhook:e2e",
+};
 
 impl Own {
     /// Builds it for musl, and says where it is.

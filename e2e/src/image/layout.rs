@@ -10,7 +10,16 @@ use std::path::Path;
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
+
+/// How the layer is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// Small, for what is sent.
+    Compressed,
+    /// At once, for what stays on the machine.
+    Plain,
+}
 
 /// The files of an OCI layout.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,8 +62,9 @@ impl Layout {
 }
 
 /// Makes the layout of an image.
-pub(super) fn of(image: &Image) -> Result<Layout, Error> {
+pub(super) fn of(image: &Image, packing: Packing) -> Result<Layout, Error> {
     let tar = image.layer.tar()?;
+    let identity = digest(&tar);
     let mut files = BTreeMap::new();
     let mut add = |media_type: &str, bytes: Vec<u8>| {
         let digest = digest(&bytes);
@@ -67,7 +77,10 @@ pub(super) fn of(image: &Image) -> Result<Layout, Error> {
         "org.opencontainers.image.version": env!("CARGO_PKG_VERSION"),
         "org.opencontainers.image.licenses": env!("CARGO_PKG_LICENSE"),
     });
-    let layer = add(LAYER, compress(&tar)?);
+    let layer = match packing {
+        Packing::Compressed => add(&format!("{LAYER}+gzip"), compress(&tar)?),
+        Packing::Plain => add(LAYER, tar),
+    };
     let config = add(
         CONFIG,
         bytes(&json!({
@@ -81,7 +94,7 @@ pub(super) fn of(image: &Image) -> Result<Layout, Error> {
                 "WorkingDir": "/",
                 "Labels": labels,
             },
-            "rootfs": {"type": "layers", "diff_ids": [digest(&tar)]},
+            "rootfs": {"type": "layers", "diff_ids": [identity]},
         })),
     );
     let size = |descriptor: &Value| descriptor["size"].as_u64().and_then(|size| usize::try_from(size).ok());
@@ -136,12 +149,12 @@ mod tests {
 
     #[test]
     fn the_same_files_give_the_same_image() {
-        assert_eq!(image().layout().unwrap(), image().layout().unwrap());
+        assert_eq!(image().layout(Packing::Compressed).unwrap(), image().layout(Packing::Compressed).unwrap());
     }
 
     #[test]
     fn every_blob_is_called_by_what_it_holds() {
-        let layout = image().layout().unwrap();
+        let layout = image().layout(Packing::Compressed).unwrap();
         let blobs = layout.files.iter().filter_map(|(path, bytes)| Some((path.strip_prefix("blobs/sha256/")?, bytes)));
         let blobs: Vec<_> = blobs.collect();
         assert_eq!(blobs.len(), 3);
@@ -150,7 +163,7 @@ mod tests {
 
     #[test]
     fn it_is_not_run_by_root_and_has_a_name() {
-        let layout = image().layout().unwrap();
+        let layout = image().layout(Packing::Compressed).unwrap();
         let index = document(&layout, "index.json");
         assert_eq!(index["manifests"][0]["annotations"]["io.containerd.image.name"], "example.com/tool:1");
         assert_eq!(index["manifests"][0]["annotations"]["org.opencontainers.image.ref.name"], "1");
