@@ -34,8 +34,8 @@ pub enum Need {
     Containers,
     /// An image of ours.
     Image(Own),
-    /// A deployer.
-    Deployer(Deployer),
+    /// Any one of these deployers.
+    Deployer(&'static [Deployer]),
 }
 
 impl Live {
@@ -79,9 +79,10 @@ impl Live {
                 });
                 (!loaded).then(|| format!("needs the image {}: `cluster load {}`", image.image, image.name))
             }
-            (Need::Deployer(deployer), own) => {
-                let there = own.as_ref().is_some_and(|(_, record)| record.deployers.contains(deployer));
-                (!there).then(|| format!("needs {deployer}: `cluster up --with {deployer}`"))
+            (Need::Deployer(any), own) => {
+                let there = own.as_ref().is_some_and(|(_, record)| any.iter().any(|one| record.deployers.contains(one)));
+                let names = || any.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+                (!there).then(|| format!("needs {}: `cluster up --with …`", names()))
             }
         })
     }

@@ -4,6 +4,10 @@
 #![expect(clippy::disallowed_methods, reason = "the environment says where to play")]
 #![expect(clippy::print_stdout, reason = "what is skipped is said")]
 
+#[path = "live/argocd.rs"]
+mod argocd;
+#[path = "live/flux.rs"]
+mod flux;
 #[path = "live/jobs.rs"]
 mod jobs;
 #[path = "live/webhook.rs"]
@@ -22,7 +26,7 @@ struct Test {
     play: fn(&Stage<'_>) -> Result<()>,
 }
 
-const SUITES: &[&[Test]] = &[jobs::TESTS, webhook::TESTS];
+const SUITES: &[&[Test]] = &[jobs::TESTS, webhook::TESTS, flux::TESTS, argocd::TESTS];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

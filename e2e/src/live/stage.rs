@@ -8,6 +8,7 @@ use crate::kubectl::Kubectl;
 use crate::outcome::Exit;
 use crate::version::HelmVersion;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -108,6 +109,16 @@ impl<'a> Stage<'a> {
         }))
     }
 
+    /// How many pods a Job has had, whether it and they are still there or not.
+    pub fn runs(&self, job: &str) -> Result<usize, Error> {
+        let of_job = |event: &&Value| {
+            let object = &event["involvedObject"];
+            object["kind"] == "Job" && object["name"] == job && event["reason"] == "SuccessfulCreate"
+        };
+        let pods = |event: &Value| event["message"].as_str().map(str::to_owned);
+        Ok(self.list("events")?.iter().filter(of_job).filter_map(pods).collect::<BTreeSet<_>>().len())
+    }
+
     /// Waits until something has come about, and says what was awaited if it does not in time.
     pub fn until<T>(
         &self,
@@ -187,9 +198,23 @@ impl<'a> Stage<'a> {
             show(&["logs", pod, "--all-containers", "--prefix", LINES]);
         }
         for kind in DEPLOYER_KINDS {
-            show(&["get", kind, "--output=yaml"]);
+            for object in self.deployer_objects(kind) {
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                let _ = writeln!(text, "\nstatus of {kind} {name}:\n{:#}", object["status"]);
+            }
         }
         text
+    }
+
+    /// Objects of a deployer's kind that are here, or deploy to here.
+    fn deployer_objects(&self, kind: &str) -> Vec<Value> {
+        let text = self.kubectl.run(&["get", kind, "--all-namespaces", "--output=json"]).unwrap_or_default();
+        let list: Value = serde_json::from_str(&text).unwrap_or_default();
+        let here = |object: &&Value| {
+            let places = [&object["metadata"]["namespace"], &object["spec"]["destination"]["namespace"]];
+            places.iter().any(|place| *place == self.namespace())
+        };
+        list["items"].as_array().into_iter().flatten().filter(here).cloned().collect()
     }
 }
 

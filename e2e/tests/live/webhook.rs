@@ -50,9 +50,9 @@ fn refuses(stage: &Stage<'_>) -> Result<()> {
     let mut last = String::new();
     let refused = stage.until("the webhook to refuse", LIMIT, || {
         let name = format!("refused-{}", last.len());
-        match stage.try_apply(&configmap(stage, &name, &json!({REFUSED: "not today"})))? {
+        match stage.try_apply(&configmap(stage, &name, &json!({REFUSED: "not-today"})))? {
             Ok(()) => stage.kubectl(&["delete", "configmap", &name]).map(|_| None),
-            Err(said) if said.contains("not today") => Ok(Some(said)),
+            Err(said) if said.contains("not-today") => Ok(Some(said)),
             Err(said) => {
                 last = said;
                 Ok(None)
@@ -60,7 +60,7 @@ fn refuses(stage: &Stage<'_>) -> Result<()> {
         }
     });
     let Ok(refused) = refused else { bail!("the webhook never refused; the last answer was `{last}`") };
-    let expected = "admission webhook \"refuse.jobwright.local\" denied the request: not today";
+    let expected = "admission webhook \"refuse.jobwright.local\" denied the request: not-today";
     ensure!(refused.contains(expected), "it was refused by `{refused}`");
     stage.apply(&configmap(stage, "allowed", &json!({"other": "label"})))?;
     Ok(())
