@@ -48,7 +48,8 @@ impl Command {
     /// A program of the system, which may be one for administrators.
     pub(crate) fn system(name: &str) -> Self {
         let mut command = Self::new(Path::new(name));
-        command.environment = vec![("PATH".into(), "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into())];
+        command.environment =
+            vec![("PATH".into(), "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into())];
         command
     }
 

@@ -77,6 +77,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error with its causes, in one line.
+    pub fn explain(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(error) = source {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            source = error.source();
+        }
+        text
+    }
+
     /// Wraps an I/O error with what was being done.
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let doing = doing.into();

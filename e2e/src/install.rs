@@ -63,9 +63,9 @@ impl Tool {
             tell(&format!("{name}: another process makes it, waiting"));
         })?;
         if !place.is_dir() {
-            // Whoever held the lock before may have been killed.
-            let work = directory.join(format!("{name}.partial"));
-            let _ = std::fs::remove_dir_all(&work);
+            remove_partial(directory, &name);
+            // Of this process alone: what a killed one started may still be writing into its own.
+            let work = directory.join(format!("{name}.{}.partial", std::process::id()));
             let made = self.make(&work, tell);
             let moved = made.and_then(|whole| {
                 std::fs::rename(&whole, &place).map_err(Error::io(format!("move {name} to `{}`", place.display())))
@@ -87,5 +87,17 @@ impl Tool {
             Source::Go(recipe) => recipe.build(&self.full_name(), &self.version, work, &whole, tell)?,
         }
         Ok(whole)
+    }
+}
+
+/// Removes what processes left that were killed while they made a tool.
+fn remove_partial(directory: &Path, name: &str) {
+    let start = format!("{name}.");
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let file = entry.file_name();
+        let file = file.to_string_lossy();
+        if file.starts_with(&start) && file.ends_with(".partial") {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }

@@ -80,7 +80,8 @@ impl Live {
                 (!loaded).then(|| format!("needs the image {}: `cluster load {}`", image.image, image.name))
             }
             (Need::Deployer(any), own) => {
-                let there = own.as_ref().is_some_and(|(_, record)| any.iter().any(|one| record.deployers.contains(one)));
+                let there =
+                    own.as_ref().is_some_and(|(_, record)| any.iter().any(|one| record.deployers.contains(one)));
                 let names = || any.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
                 (!there).then(|| format!("needs {}: `cluster up --with …`", names()))
             }

@@ -5,8 +5,8 @@
 use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 use jobwright_e2e::cluster::{self, Deployer, Name, Place, Tier, Wanted};
-use jobwright_e2e::image::{Image, Packing};
 use jobwright_e2e::image::build::{JOBWRIGHT, Own, WEBHOOK};
+use jobwright_e2e::image::{Image, Packing};
 use jobwright_e2e::install::catalogue;
 use jobwright_e2e::tools::Tools;
 use std::ffi::OsString;
@@ -126,7 +126,8 @@ fn main() -> anyhow::Result<()> {
         Command::Exec { named, words } => cluster::exec(&named.place(), &tools()?, &words)?,
         Command::Load { named, images } => {
             for image in images {
-                load(&named.place(), &tools()?, &image).with_context(|| format!("cannot load `{}`", image.display()))?;
+                load(&named.place(), &tools()?, &image)
+                    .with_context(|| format!("cannot load `{}`", image.display()))?;
             }
         }
         Command::Image { output, image } => {

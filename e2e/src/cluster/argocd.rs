@@ -14,8 +14,7 @@ use std::time::Duration;
 const NAMESPACE: &str = "argocd";
 
 /// What one program is called to be each part.
-const ROLES: [&str; 4] =
-    ["argocd", "argocd-application-controller", "argocd-repo-server", "argocd-git-ask-pass"];
+const ROLES: [&str; 4] = ["argocd", "argocd-application-controller", "argocd-repo-server", "argocd-git-ask-pass"];
 
 /// Of its configuration, what the parts that are run read.
 const CONFIGURATION: [&str; 7] = [
@@ -73,7 +72,7 @@ pub(super) fn start(site: &Site<'_>, tool: &Tool) -> Result<(), Error> {
         .words("--redis 127.0.0.1:6379 --repo-server 127.0.0.1:8081 --metrics-port 8082 --app-resync 30")
         .start(site.place)?;
     for (part, at) in [("argocd-repo-server", "127.0.0.1:8084"), ("argocd-application-controller", "127.0.0.1:8082")] {
-        site.until(part, part, Duration::from_secs(60), || answers(at, "/healthz"))?;
+        site.until(part, part, Duration::from_mins(1), || answers(at, "/healthz"))?;
     }
     Ok(())
 }

@@ -22,13 +22,8 @@ const USERS: [(&str, &str, Option<&str>); 5] = [
     ("kubelet", "system:node:", Some("system:nodes")),
 ];
 
-const API_NAMES: [&str; 5] = [
-    "localhost",
-    "kubernetes",
-    "kubernetes.default",
-    "kubernetes.default.svc",
-    "kubernetes.default.svc.cluster.local",
-];
+const API_NAMES: [&str; 5] =
+    ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
 
 /// Writes all certificates and kubeconfigs, unless they are there.
 pub(super) fn make(place: &Place) -> Result<(), Error> {

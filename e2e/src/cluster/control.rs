@@ -63,7 +63,7 @@ pub(super) fn start(site: &Site<'_>) -> Result<(), Error> {
 /// Waits for the API server and starts the controllers.
 pub(super) fn finish(site: &Site<'_>) -> Result<(), Error> {
     let kubectl = site.kubectl("default");
-    site.until("kube-apiserver", "API server", Duration::from_secs(120), || {
+    site.until("kube-apiserver", "API server", Duration::from_mins(2), || {
         kubectl.run(&["get", "--raw", "/readyz"]).is_ok()
     })?;
     let certificates = site.place.certificates();
@@ -93,7 +93,7 @@ pub(super) fn finish(site: &Site<'_>) -> Result<(), Error> {
 /// Waits until pods can be made in the namespace `default`.
 pub(super) fn wait_for_accounts(site: &Site<'_>) -> Result<(), Error> {
     let kubectl = site.kubectl("default");
-    site.until("kube-controller-manager", "service accounts", Duration::from_secs(60), || {
+    site.until("kube-controller-manager", "service accounts", Duration::from_mins(1), || {
         kubectl.run(&["get", "serviceaccount", "default"]).is_ok()
     })
 }

@@ -58,7 +58,12 @@ pub(super) fn clear(place: &Place) -> Result<(), Error> {
     remove_log_links(place);
     remove_plugin_socket();
     unmount(place)?;
-    if !(0..ATTEMPTS).any(|_| cgroup::remove(place) || { std::thread::sleep(PAUSE); false }) {
+    if !(0..ATTEMPTS).any(|_| {
+        cgroup::remove(place) || {
+            std::thread::sleep(PAUSE);
+            false
+        }
+    }) {
         return Err(refused("its cgroup cannot be removed".to_owned()));
     }
     network::delete(place)?;

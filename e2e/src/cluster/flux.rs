@@ -45,15 +45,14 @@ pub(super) fn start(site: &Site<'_>) -> Result<(), Error> {
             .words(&format!("--metrics-addr=127.0.0.1:{metrics} --health-addr=127.0.0.1:{health}"));
         if *tool == catalogue::SOURCE_CONTROLLER {
             let at = format!("{}:{STORAGE_PORT}", address::NODE);
-            daemon = daemon
-                .path("--storage-path", &storage)
-                .words(&format!("--storage-addr={at} --storage-adv-addr={at}"));
+            daemon =
+                daemon.path("--storage-path", &storage).words(&format!("--storage-addr={at} --storage-adv-addr={at}"));
         }
         daemon.start(site.place)?;
     }
     for (tool, _, health) in &CONTROLLERS {
         let at = format!("127.0.0.1:{health}");
-        site.until(tool.name, tool.name, Duration::from_secs(60), || answers(&at, "/readyz"))?;
+        site.until(tool.name, tool.name, Duration::from_mins(1), || answers(&at, "/readyz"))?;
     }
     Ok(())
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 /// Accepts on a socket that was handed over, and connects each to an address, until it is killed.
 pub fn forward(listener: BorrowedFd<'_>, to: &str) -> Result<(), Error> {
-    let listener = listener.as_fd().try_clone_to_owned().map_err(Error::io("take over the socket on standard input"))?;
+    let listener =
+        listener.as_fd().try_clone_to_owned().map_err(Error::io("take over the socket on standard input"))?;
     let listener = TcpListener::from(listener);
     loop {
         let Ok((outside, _)) = listener.accept() else {

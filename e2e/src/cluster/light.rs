@@ -34,7 +34,7 @@ pub(super) fn start(site: &Site<'_>) -> Result<(), Error> {
     });
     let kubectl = site.kubectl("default");
     kubectl.command(&["apply", "-f", "-"]).stdin(Some(object.to_string())).run().and_then(Ended::successful)?;
-    site.until("kwok", "node ready", Duration::from_secs(60), || {
+    site.until("kwok", "node ready", Duration::from_mins(1), || {
         let ready = "jsonpath={.status.conditions[?(@.type=='Ready')].status}";
         kubectl.run(&["get", "node", &node, "--output", ready]).is_ok_and(|status| status == "True")
     })

@@ -68,7 +68,7 @@ pub(super) fn start(site: &Site<'_>) -> Result<(), Error> {
         .environment("PATH", SYSTEM_PATH)
         .start(site.place)?;
     let kubectl = site.kubectl("default");
-    site.until("kubelet", "node ready", Duration::from_secs(120), || {
+    site.until("kubelet", "node ready", Duration::from_mins(2), || {
         let ready = "jsonpath={.status.conditions[?(@.type=='Ready')].status}";
         kubectl.run(&["get", "node", &node, "--output", ready]).is_ok_and(|status| status == "True")
     })

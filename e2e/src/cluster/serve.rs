@@ -48,7 +48,8 @@ fn converse(stream: &TcpStream, roots: &Roots) -> std::io::Result<()> {
     let Some(request) = Request::read(&mut reader, &mut &*stream)? else { return Ok(()) };
     let answer = roots.answer(&request);
     let mut writer = stream;
-    let mut head = format!("HTTP/1.1 {}\r\nContent-Length: {}\r\nConnection: close\r\n", answer.status, answer.body.len());
+    let mut head =
+        format!("HTTP/1.1 {}\r\nContent-Length: {}\r\nConnection: close\r\n", answer.status, answer.body.len());
     for header in answer.headers {
         head.push_str(&header);
         head.push_str("\r\n");
@@ -65,7 +66,8 @@ impl Roots {
         if let Some(path) = request.path.strip_prefix("/files/") {
             self.file(path)
         } else if let Some(path) = request.path.strip_prefix("/git") {
-            self.git(path, request).unwrap_or_else(|error| Answer::plain("500 Internal Server Error", &error.to_string()))
+            self.git(path, request)
+                .unwrap_or_else(|error| Answer::plain("500 Internal Server Error", &error.to_string()))
         } else {
             Answer::plain("404 Not Found", "only /git/ and /files/ are served")
         }

@@ -14,7 +14,7 @@ pub(super) fn install(
     deployers: &[Deployer],
     tell: Tell<'_>,
 ) -> Result<Vec<Skipped>, Error> {
-    let work = tools.join("packages.partial");
+    let work = tools.join(format!("packages.{}.partial", std::process::id()));
     debian::install(debian::NETWORK, &work, tell)?;
     if tier == Tier::Full {
         debian::install(debian::NODE, &work, tell)?;
@@ -27,7 +27,7 @@ pub(super) fn install(
         let installed = debian::install(deployer.programs(), &work, tell)
             .and_then(|()| deployer.tools().iter().try_for_each(|tool| tool.install(tools, tell).map(|_| ())));
         if let Err(error) = installed {
-            skipped.push(Skipped { deployer: *deployer, reason: error.to_string() });
+            skipped.push(Skipped { deployer: *deployer, reason: error.explain() });
         }
     }
     let _ = std::fs::remove_dir_all(&work);

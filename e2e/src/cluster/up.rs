@@ -36,11 +36,11 @@ pub fn up(place: &Place, wanted: &Wanted, tell: Tell<'_>) -> Result<Record, Erro
     }
     let lock = lock(place, tell)?;
     let before = Record::read(place)?.filter(|_| network::exists(place));
-    if let Some(before) = &before {
-        if (before.tier, &before.kubernetes) != (wanted.tier, &wanted.kubernetes) {
-            let is = format!("it runs as {} with Kubernetes {}", before.tier, before.kubernetes);
-            return Err(refused(format!("{is}: end it with `down`, or use another --name")));
-        }
+    if let Some(before) = &before
+        && (before.tier, &before.kubernetes) != (wanted.tier, &wanted.kubernetes)
+    {
+        let is = format!("it runs as {} with Kubernetes {}", before.tier, before.kubernetes);
+        return Err(refused(format!("{is}: end it with `down`, or use another --name")));
     }
     let mut skipped = toolbox::install(&wanted.tools, wanted.tier, &wanted.kubernetes, &wanted.deployers, tell)?;
     if before.is_none() {
@@ -104,7 +104,7 @@ fn start(
         };
         match started {
             Ok(()) => deployers.push(*deployer),
-            Err(error) => skipped.push(Skipped { deployer: *deployer, reason: error.to_string() }),
+            Err(error) => skipped.push(Skipped { deployer: *deployer, reason: error.explain() }),
         }
     }
     deployers.sort_unstable();

@@ -19,20 +19,12 @@ pub struct Own {
 }
 
 /// What is released.
-pub const JOBWRIGHT: Own = Own {
-    name: "jobwright",
-    package: "jobwright",
-    program: "jobwright",
-    image: "jobwright.local/jobwright:e2e",
-};
+pub const JOBWRIGHT: Own =
+    Own { name: "jobwright", package: "jobwright", program: "jobwright", image: "jobwright.local/jobwright:e2e" };
 
 /// What the tests run inside a cluster.
-pub const WEBHOOK: Own = Own {
-    name: "webhook",
-    package: "jobwright-e2e",
-    program: "webhook",
-    image: "jobwright.local/webhook:e2e",
-};
+pub const WEBHOOK: Own =
+    Own { name: "webhook", package: "jobwright-e2e", program: "webhook", image: "jobwright.local/webhook:e2e" };
 
 impl Own {
     /// Builds it for musl, and says where it is.
@@ -42,7 +34,7 @@ impl Own {
         if !has_target(&target) {
             tell(&format!("adding the Rust target {target}"));
             run(Command::new("rustup").args(["target", "add", &target]).current_dir(workspace())).map_err(|error| {
-                let reason = format!("{error}; run `rustup target add {target}`");
+                let reason = format!("{}; run `rustup target add {target}`", error.explain());
                 Error::Tool { tool: format!("the Rust target {target}"), reason }
             })?;
         }

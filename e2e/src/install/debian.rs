@@ -76,7 +76,7 @@ pub fn install(programs: &[Program], work: &Path, tell: Tell<'_>) -> Result<(), 
         again.args(["install", "-y", "--no-install-recommends"]).args(&packages);
         log.call(&format!("installing {names}"), &mut again)
     });
-    installed.map_err(|error| remedy(error.to_string()))
+    installed.map_err(|error| remedy(error.explain()))
 }
 
 /// Where a program of the system is.
@@ -90,7 +90,8 @@ fn missing(programs: &[Program]) -> Vec<Program> {
 
 fn apt() -> Command {
     let mut command = Command::new("apt-get");
-    command.arg("-q").env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
+    // Another process may be at it.
+    command.args(["-q", "-o", "DPkg::Lock::Timeout=300"]).env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
     command
 }
 

@@ -129,7 +129,7 @@ fn proxy(work: &Path) -> Result<String, Error> {
     command.current_dir(work).args(["env", "GOPROXY"]);
     let said = work::output(&mut command).map_err(|error| Error::Tool {
         tool: "go".to_owned(),
-        reason: format!("{error}; install Go 1.26 or newer and put it on the PATH"),
+        reason: format!("{}; install Go 1.26 or newer and put it on the PATH", error.explain()),
     })?;
     Ok(said.trim().split([',', '|']).next().unwrap_or_default().to_owned())
 }

@@ -114,7 +114,11 @@ mod tests {
     #[test]
     fn directories_of_other_modules_are_dropped_for_what_is_given() {
         let upstream = "module m\n\ngo 1.24\n\nreplace example.com/engine => ./engine\n";
-        let own = GoMod::parse(upstream).requiring("m", "3.0.0", &["example.com/engine => example.com/engine v1"], false);
-        assert!(own.text.ends_with("require m v3.0.0\nreplace example.com/engine => example.com/engine v1\n"), "{own:?}");
+        let own =
+            GoMod::parse(upstream).requiring("m", "3.0.0", &["example.com/engine => example.com/engine v1"], false);
+        assert!(
+            own.text.ends_with("require m v3.0.0\nreplace example.com/engine => example.com/engine v1\n"),
+            "{own:?}"
+        );
     }
 }

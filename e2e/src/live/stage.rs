@@ -72,7 +72,8 @@ impl<'a> Stage<'a> {
 
     /// Applies an object; the inner error is what the API said against it.
     pub fn try_apply(&self, object: &Value) -> Result<Result<(), String>, Error> {
-        let words = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or(self.namespace());
+        let words = ["apply", "--server-side", "--force-conflicts", "--namespace", namespace, "-f", "-"];
         let ended = self.kubectl.command(&words).stdin(Some(object.to_string())).run()?;
         Ok(if ended.exit == Exit::Code(0) { Ok(()) } else { Err(ended.stderr) })
     }
@@ -157,7 +158,9 @@ impl<'a> Stage<'a> {
         reached.map_err(|error| match error {
             Error::Late { limit, .. } => {
                 let said = last.unwrap_or_else(|| "nothing".to_owned());
-                Error::Late { what: format!("{condition} of {kind}/{name} to say `{start}…` (it says {said})"), limit }
+                Error::Late {
+                    what: format!("{condition} of {kind}/{name} to say `{start}…` (it says {said})"), limit
+                }
             }
             other => other,
         })

@@ -57,7 +57,8 @@ impl<'a> Application<'a> {
     fn commit(&self, files: &[(&str, &str)]) -> Result<()> {
         self.repository.commit(files)?;
         let annotation = "argocd.argoproj.io/refresh=normal";
-        let words = ["annotate", "application", self.stage.namespace(), "--namespace=argocd", "--overwrite", annotation];
+        let words =
+            ["annotate", "application", self.stage.namespace(), "--namespace=argocd", "--overwrite", annotation];
         self.stage.kubectl(&words)?;
         Ok(())
     }
@@ -84,14 +85,6 @@ impl<'a> Application<'a> {
             phase == "Succeeded" && message == ALL_RUN && synced == revisions
         })
     }
-
-    /// How the operation ended for an object: `status hookPhase syncPhase | message`.
-    fn result(&self, status: &Value, kind: &str, name: &str) -> String {
-        let resources = status["operationState"]["syncResult"]["resources"].as_array().cloned().unwrap_or_default();
-        let found = resources.into_iter().find(|one| one["kind"] == kind && one["name"] == name).unwrap_or_default();
-        let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
-        format!("{} {} {} | {}", text("status"), text("hookPhase"), text("syncPhase"), text("message"))
-    }
 }
 
 impl Drop for Application<'_> {
@@ -100,6 +93,14 @@ impl Drop for Application<'_> {
         // It ends with the cluster anyway.
         let _ = self.stage.kubectl(&["delete", "application", name, "--namespace=argocd", "--wait=false"]);
     }
+}
+
+/// How the operation ended for an object: `status hookPhase syncPhase | message`.
+fn result(status: &Value, kind: &str, name: &str) -> String {
+    let resources = status["operationState"]["syncResult"]["resources"].as_array().cloned().unwrap_or_default();
+    let found = resources.into_iter().find(|one| one["kind"] == kind && one["name"] == name).unwrap_or_default();
+    let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
+    format!("{} {} {} | {}", text("status"), text("hookPhase"), text("syncPhase"), text("message"))
 }
 
 fn chart(helper: &'static str, values: &'static str) -> Vec<(&'static str, &'static str)> {
@@ -122,13 +123,14 @@ fn old_helper(stage: &Stage<'_>) -> Result<()> {
     let application = Application::make(stage, &chart(OLD, VALUES_1))?;
     let status = application.until_synced(1)?;
     // To Argo CD everything is an install: the Job is no hook.
-    let result = application.result(&status, "Job", &job);
-    ensure!(result == format!("Synced Running Sync | job.batch/{job} created"), "{result}");
+    let said = result(&status, "Job", &job);
+    ensure!(said == format!("Synced Running Sync | job.batch/{job} created"), "{said}");
     stage.until_condition("job", &job, "Complete", "True", SOON)?;
     ensure!(stage.runs(&job)? == 1, "the migration did not run once");
 
     application.commit(&chart(OLD, VALUES_2))?;
-    let status = application.until("the sync to be tried again", |_, message, _| message.contains("Retrying attempt #1"))?;
+    let status =
+        application.until("the sync to be tried again", |_, message, _| message.contains("Retrying attempt #1"))?;
     let message = status["operationState"]["message"].as_str().unwrap_or_default();
     let start = "one or more synchronization tasks completed unsuccessfully, reason: error when patching \"/dev/shm/";
     ensure!(message.starts_with(start), "{message}");
@@ -145,10 +147,10 @@ fn fixed_helper(stage: &Stage<'_>) -> Result<()> {
     let job = format!("{release}-migrate");
     let application = Application::make(stage, &chart(FIXED, VALUES_1))?;
     let status = application.until_synced(1)?;
-    let result = application.result(&status, "ServiceAccount", &job);
-    ensure!(result == format!("Synced Succeeded PreSync | {job} created"), "{result}");
-    let result = application.result(&status, "Job", &job);
-    ensure!(result == "Synced Succeeded PreSync | Reached expected number of succeeded pods", "{result}");
+    let said = result(&status, "ServiceAccount", &job);
+    ensure!(said == format!("Synced Succeeded PreSync | {job} created"), "{said}");
+    let said = result(&status, "Job", &job);
+    ensure!(said == "Synced Succeeded PreSync | Reached expected number of succeeded pods", "{said}");
     ensure!(stage.runs(&job)? == 1, "the migration did not run once");
 
     application.commit(&chart(FIXED, VALUES_2))?;
@@ -173,9 +175,10 @@ fn bundled_database(stage: &Stage<'_>) -> Result<()> {
     );
     let application = Application::make(stage, &[("secret.yaml", secret), ("job.yaml", &job)])?;
     let waiting = "waiting for completion of hook batch/Job/mig";
-    let status = application.until("the hook to be waited for", |phase, message, _| phase == "Running" && message == waiting)?;
-    let result = application.result(&status, "Job", "mig");
-    ensure!(result == "Synced Running PreSync | job.batch/mig created", "{result}");
+    let status =
+        application.until("the hook to be waited for", |phase, message, _| phase == "Running" && message == waiting)?;
+    let said = result(&status, "Job", "mig");
+    ensure!(said == "Synced Running PreSync | job.batch/mig created", "{said}");
     ensure!(status["health"]["status"] == "Missing", "health is {}", status["health"]);
     let reason = stage.until("the pod to say why it waits", SOON, || {
         let pods = stage.list("pods")?;

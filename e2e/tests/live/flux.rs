@@ -124,7 +124,8 @@ fn attempt_1(stage: &Stage<'_>) -> Result<()> {
     let _repository = source(stage, CHART)?;
     release(stage, "att1", &json!({}), &json!({}))?;
     stage.until_condition(RELEASE, "att1", "Ready", "True", SOON)?;
-    let hooks = json!({"helm.sh/hook": "pre-install,pre-upgrade", "helm.sh/hook-delete-policy": "before-hook-creation"});
+    let hooks =
+        json!({"helm.sh/hook": "pre-install,pre-upgrade", "helm.sh/hook-delete-policy": "before-hook-creation"});
     release(stage, "att1", &json!({"podAnnotations": hooks}), &json!({}))?;
     let said = stage.until_condition(RELEASE, "att1", "Ready", "False", SOON)?;
     let start = "False UpgradeFailed \"Helm upgrade failed for release NS/att1 with chart mig@0.1.0: server-side apply \

@@ -13,7 +13,7 @@ pub(crate) const TESTS: &[Test] = &[Test {
     play: own_image,
 }];
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 fn own_image(stage: &Stage<'_>) -> Result<()> {
     stage.apply(&json!({

@@ -17,7 +17,7 @@ pub(crate) const TESTS: &[Test] = &[Test {
     play: called,
 }];
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 fn called(stage: &Stage<'_>) -> Result<()> {
     let namespace = stage.namespace();

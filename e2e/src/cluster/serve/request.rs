@@ -81,7 +81,10 @@ mod tests {
     #[test]
     fn bodies_are_read_by_length_and_by_chunks() {
         let one = read("POST /git/a.git/x?service=y HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcdef");
-        assert_eq!((one.path.as_str(), one.query.as_str(), one.body.as_slice()), ("/git/a.git/x", "service=y", &b"abc"[..]));
+        assert_eq!(
+            (one.path.as_str(), one.query.as_str(), one.body.as_slice()),
+            ("/git/a.git/x", "service=y", &b"abc"[..])
+        );
         let other = read("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\n\r\n");
         assert_eq!(other.body, b"abcde");
     }
