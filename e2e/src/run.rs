@@ -38,6 +38,13 @@ pub enum End {
     NeedsContainers,
 }
 
+impl Played<'_> {
+    /// Whether it ended otherwise than in reality, or not at all.
+    pub fn differs(&self) -> bool {
+        matches!(self.end, End::Played(Result::Differs(_) | Result::Broken(_), _))
+    }
+}
+
 impl Choice {
     /// The scenarios that are asked for, with the versions to play them with.
     pub fn plays<'a>(&self, scenarios: &'a [Scenario]) -> Vec<(&'a Scenario, HelmVersion)> {

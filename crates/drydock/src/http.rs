@@ -31,7 +31,8 @@ const STREAMS: u32 = 250;
 pub struct Http {
     /// Where to listen. Loopback and a free port unless told otherwise.
     pub listen: SocketAddr,
-    /// Encrypt, with a certificate made for the occasion that the kubeconfig vouches for.
+    /// Encrypt, with a certificate made for the occasion that the kubeconfig vouches for. Without, clients send no token,
+    /// so that whoever reaches the address is an administrator: it has to be on loopback.
     pub tls: bool,
 }
 
@@ -53,6 +54,12 @@ pub enum ServeError {
         /// Why.
         #[source]
         source: io::Error,
+    },
+    /// Anybody could come in.
+    #[error("plain HTTP on {address} would let anybody in")]
+    Open {
+        /// The address.
+        address: SocketAddr,
     },
     /// No certificate could be made.
     #[error("cannot make a certificate")]
@@ -105,8 +112,11 @@ impl Builder {
     /// Serves the cluster over HTTP to whoever has the token in the kubeconfig.
     pub async fn serve(self, http: Http) -> Result<Serving, ServeError> {
         let token = certificate::random_token().map_err(|error| ServeError::Certificate(error.into()))?;
+        if !http.tls && !http.listen.ip().is_loopback() {
+            return Err(ServeError::Open { address: http.listen });
+        }
         let certificate = if http.tls { Some(Certificate::make(http.listen.ip())?) } else { None };
-        let drydock = self.token(&token, User::admin()).build();
+        let drydock = if http.tls { self.token(&token, User::admin()).build() } else { self.build() };
         let listen_error = |source| ServeError::Listen { address: http.listen, source };
         let listener = TcpListener::bind(http.listen).await.map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
@@ -163,16 +173,17 @@ where
 fn kubeconfig(address: SocketAddr, token: &str, certificate: Option<&Certificate>) -> String {
     let reached =
         if address.ip().is_unspecified() { SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())) } else { address };
-    let cluster = match certificate {
-        Some(certificate) => {
-            json!({"server": format!("https://{reached}"), "certificate-authority-data": certificate.authority_base64()})
-        }
-        None => json!({"server": format!("http://{reached}")}),
+    let (cluster, user) = match certificate {
+        Some(certificate) => (
+            json!({"server": format!("https://{reached}"), "certificate-authority-data": certificate.authority_base64()}),
+            json!({"token": token}),
+        ),
+        None => (json!({"server": format!("http://{reached}")}), json!({})),
     };
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "drydock",
         "clusters": [{"name": "drydock", "cluster": cluster}],
-        "users": [{"name": "drydock", "user": {"token": token}}],
+        "users": [{"name": "drydock", "user": user}],
         "contexts": [{"name": "drydock", "context": {"cluster": "drydock", "user": "drydock", "namespace": "default"}}],
     });
     // JSON is YAML, and every client reads it.

@@ -58,13 +58,16 @@ pub(crate) struct Drydock {
     /// Listen here; loopback and a free port unless told otherwise
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
+    /// What containers do, as YAML; without a word on it, a container does what its command says
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
     /// Let time pass this many times as fast
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) speed: u32,
     /// Refuse what no role allows
     #[arg(long)]
     pub(crate) rbac: bool,
-    /// Serve plain HTTP instead of TLS
+    /// Serve plain HTTP instead of TLS, to anybody on this machine
     #[arg(long)]
     pub(crate) plain: bool,
 }

@@ -5,7 +5,7 @@
 use anyhow::{Context as _, bail};
 use clap::Parser;
 use jobwright_e2e::play::Stage;
-use jobwright_e2e::run::{Choice, run};
+use jobwright_e2e::run::{Choice, Played, run};
 use jobwright_e2e::scenario::load;
 use jobwright_e2e::target::Target;
 use jobwright_e2e::tools::Tools;
@@ -37,6 +37,9 @@ struct Arguments {
     /// How many times to play each
     #[arg(long, value_name = "N", default_value_t = 1)]
     repeat: usize,
+    /// Play what differs again, up to this many times, few at a time: on a busy machine a race may end as never before
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    again: usize,
     /// Seconds that a command without a time-out of its own may run
     #[arg(long, value_name = "SECONDS", default_value_t = 150)]
     patience: u64,
@@ -92,13 +95,15 @@ fn main() -> anyhow::Result<ExitCode> {
     let helms: BTreeSet<HelmVersion> = plays.iter().flat_map(|(scenario, version)| scenario.helms(*version)).collect();
     let stage = stage(&arguments, helms)?;
     let total = plays.len();
-    let played = run(&stage, &choice, &plays, arguments.jobs, &|ended, played| {
-        println!("[{ended:>3}/{total}] {}", report::line(played));
-        let details = report::details(played);
-        if !details.is_empty() {
-            println!("{details}");
+    let mut played = run(&stage, &choice, &plays, arguments.jobs, &|ended, played| tell(ended, total, played));
+    for _ in 0..arguments.again {
+        let differ: Vec<usize> = (0..played.len()).filter(|index| played[*index].differs()).collect();
+        let plays: Vec<_> = differ.iter().map(|index| plays[*index]).collect();
+        let replayed = run(&stage, &choice, &plays, 2, &|ended, played| tell(ended, differ.len(), played));
+        for (index, again) in differ.into_iter().zip(replayed) {
+            played[index] = again;
         }
-    });
+    }
     let summary = Summary::new(&played);
     println!("{}", summary.line());
     if let Some(file) = &arguments.page {
@@ -109,6 +114,14 @@ fn main() -> anyhow::Result<ExitCode> {
         write(file, &serde_json::to_string_pretty(&report::json(&played))?)?;
     }
     Ok(if summary.different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn tell(ended: usize, total: usize, played: &Played<'_>) {
+    println!("[{ended:>3}/{total}] {}", report::line(played));
+    let details = report::details(played);
+    if !details.is_empty() {
+        println!("{details}");
+    }
 }
 
 fn stage(arguments: &Arguments, helms: BTreeSet<HelmVersion>) -> anyhow::Result<Stage> {

@@ -11,7 +11,9 @@ const LONGEST: usize = 240;
 
 /// The page, in Markdown.
 pub fn page(target: &str, played: &[Played<'_>]) -> String {
-    let mut page = format!("# Helm on {target}\n\n{}.\n", Summary::new(played).line());
+    let Summary { as_in_reality, different, need_containers, .. } = Summary::new(played);
+    let total = as_in_reality + different + need_containers;
+    let mut page = format!("# Helm on {target}\n\n{as_in_reality} of {total} plays end as in reality.\n");
     let mut section = "";
     let mut plays = played.iter().peekable();
     while let Some(first) = plays.next() {
@@ -127,7 +129,7 @@ mod tests {
         let expected = "\
 # Helm on drydock
 
-1 as in reality (0 with a race), 1 different, 1 need running containers.
+1 of 3 plays end as in reality.
 
 ## Some
 

@@ -1,6 +1,5 @@
 //! How controllers act: as clients of the API, each under its own name.
 
-use super::events::Fingerprint;
 use crate::cluster::Cluster;
 use crate::kinds::{Kind, Storage};
 use crate::object::Object;
@@ -9,7 +8,6 @@ use crate::store::Key;
 use crate::verbs::delete::{DeleteOptions, Deletion, Propagation};
 use crate::verbs::write::{Source, Write};
 use jiff::Timestamp;
-use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A controller's client.
@@ -18,7 +16,7 @@ pub(crate) struct Client<'a> {
     /// The manager of what it writes: `kube-controller-manager`.
     manager: &'static str,
     /// The component that its events name: `job-controller`.
-    component: &'static str,
+    pub(super) component: &'static str,
 }
 
 /// Whether an event is about something that went wrong.
@@ -26,6 +24,15 @@ pub(crate) struct Client<'a> {
 pub(crate) enum Tone {
     Normal,
     Warning,
+}
+
+impl Tone {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
 }
 
 impl<'a> Client<'a> {
@@ -117,40 +124,5 @@ impl<'a> Client<'a> {
     ) -> Result<Deletion, Status> {
         let kind = self.kind(storage)?;
         self.cluster.remove(&kind, key, options)
-    }
-
-    /// Tells an event about an object. The same event again only counts up.
-    pub(crate) fn tell(&mut self, about: &Object, tone: Tone, reason: &str, message: &str) {
-        let events = Storage::core("events");
-        let now = crate::clock::time(self.cluster.now);
-        let namespace = if about.namespace().is_empty() { "default" } else { about.namespace() }.to_owned();
-        let source = json!({"component": self.component});
-        let involved = json!({
-            "kind": about.kind(), "namespace": about.namespace(), "name": about.name(), "uid": about.uid(),
-            "apiVersion": about.api_version(), "resourceVersion": about.resource_version(),
-        });
-        let fingerprint = Fingerprint::new(about.uid(), self.component, reason, message);
-        if let Some(key) = self.cluster.told.find(&fingerprint) {
-            let counted = self.change(&events, &key, |event| {
-                event.set(&["count"], event.integer(&["count"]).unwrap_or_default().saturating_add(1));
-                event.set(&["lastTimestamp"], now.as_str());
-            });
-            // An event that is gone is told anew.
-            if counted.is_ok() {
-                return;
-            }
-        }
-        let name = format!("{}.{:016x}", about.name(), self.cluster.random.u64(..));
-        let event = json!({
-            "apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "namespace": namespace},
-            "involvedObject": involved, "reason": reason, "message": message, "source": source,
-            "firstTimestamp": now, "lastTimestamp": now, "count": 1, "eventTime": Value::Null,
-            "type": match tone { Tone::Normal => "Normal", Tone::Warning => "Warning" },
-            "reportingComponent": self.component, "reportingInstance": "",
-        });
-        // A namespace that is going takes no events, and nobody is left to read them.
-        if self.create(&events, Object::from_value(event).unwrap_or_default()).is_ok() {
-            self.cluster.told.note(fingerprint, Key::new(&namespace, &name));
-        }
     }
 }

@@ -63,17 +63,14 @@ impl Controller for CronJobs {
             worked = true;
             let Some(cron) = client.get(&sync::cron_jobs(), &key) else { continue };
             let now = client.now();
-            let wait = match sync::sync(&mut client, &cron) {
-                Ok(wait) => {
-                    self.failures.remove(&key);
-                    wait
-                }
-                Err(_) => {
-                    let failures = self.failures.entry(key.clone()).or_default();
-                    let doubled = FIRST_RETRY.checked_mul(1 << (*failures).min(18)).unwrap_or(LONGEST_RETRY);
-                    *failures = failures.saturating_add(1);
-                    Some(doubled.min(LONGEST_RETRY))
-                }
+            let wait = if let Ok(wait) = sync::sync(&mut client, &cron) {
+                self.failures.remove(&key);
+                wait
+            } else {
+                let failures = self.failures.entry(key.clone()).or_default();
+                let doubled = FIRST_RETRY.checked_mul(1 << (*failures).min(18)).unwrap_or(LONGEST_RETRY);
+                *failures = failures.saturating_add(1);
+                Some(doubled.min(LONGEST_RETRY))
             };
             if let Some(due) = wait.and_then(|wait| now.checked_add(wait).ok()) {
                 self.queue.add(key, due);

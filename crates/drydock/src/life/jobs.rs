@@ -10,6 +10,8 @@ mod progress;
 mod spec;
 mod sync;
 mod template;
+#[cfg(test)]
+mod tests;
 mod track;
 
 use super::Controller;

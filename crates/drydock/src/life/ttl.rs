@@ -15,6 +15,10 @@ use serde_json::Value;
 /// How soon a deletion that was refused is tried again.
 const RETRY: SignedDuration = SignedDuration::from_secs(1);
 
+/// How long a real controller takes to see that a Job has ended, to ask for it once more and to delete it: with a TTL of
+/// 0, clients see the end before it is gone.
+const REACTION: SignedDuration = SignedDuration::from_millis(20);
+
 /// Jobs that are to be deleted.
 #[derive(Debug, Default)]
 pub(crate) struct TimeToLive {
@@ -22,7 +26,7 @@ pub(crate) struct TimeToLive {
 }
 
 impl Controller for TimeToLive {
-    fn observe(&mut self, storage: &Storage, change: &Change, _cluster: &mut Cluster) {
+    fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
         if !storage.is("batch", "jobs") {
             return;
         }
@@ -30,7 +34,8 @@ impl Controller for TimeToLive {
             Change::Added(job) | Change::Modified { after: job, .. } => {
                 self.queue.remove(&Key::of(job));
                 if let Some(end) = expiry(job) {
-                    self.queue.add(Key::of(job), end);
+                    let soonest = cluster.now.checked_add(REACTION).unwrap_or(Timestamp::MAX);
+                    self.queue.add(Key::of(job), end.max(soonest));
                 }
             }
             Change::Deleted { last, .. } => self.queue.remove(&Key::of(last)),

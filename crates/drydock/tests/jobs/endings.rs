@@ -3,7 +3,7 @@
 use crate::lab::Lab;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Namespace, Pod};
-use kube::api::{Api, DeleteParams, PostParams, PropagationPolicy};
+use kube::api::{Api, DeleteParams, ListParams, PostParams, PropagationPolicy};
 use serde_json::json;
 
 const PATIENT: &str = "trap 'exit 1' TERM; sleep 100 & wait";
@@ -36,6 +36,7 @@ async fn the_time_of_a_finished_job_can_be_changed() {
     lab.wait(2).await;
     assert_eq!(lab.list::<Job>().await.len(), 1);
     lab.patch::<Job>("later", json!({"spec": {"ttlSecondsAfterFinished": 1}})).await;
+    lab.wait(1).await;
     assert_eq!((lab.list::<Job>().await.len(), lab.list::<Pod>().await.len()), (0, 0));
 }
 
@@ -91,8 +92,8 @@ async fn a_namespace_takes_its_jobs_along() {
     namespaces.delete("shop", &DeleteParams::default()).await.unwrap();
     lab.wait(120).await;
     assert!(namespaces.get_opt("shop").await.unwrap().is_none());
-    let pods = Api::<Pod>::all(lab.client.clone()).list(&Default::default()).await.unwrap().items;
+    let pods = Api::<Pod>::all(lab.client.clone()).list(&ListParams::default()).await.unwrap().items;
     assert_eq!(pods.len(), 0);
-    let events = Api::<Event>::all(lab.client.clone()).list(&Default::default()).await.unwrap().items;
+    let events = Api::<Event>::all(lab.client.clone()).list(&ListParams::default()).await.unwrap().items;
     assert!(!events.iter().any(|event| event.reason.as_deref() == Some("FailedCreate")));
 }

@@ -26,12 +26,17 @@ impl Lab {
     }
 
     pub(crate) fn from(builder: Builder) -> Self {
+        let lab = Self::unwatched(builder);
+        tokio::spawn(watch::<Job>("job", lab.client.clone(), Arc::clone(&lab.log)));
+        tokio::spawn(watch::<Pod>("pod", lab.client.clone(), Arc::clone(&lab.log)));
+        lab
+    }
+
+    /// A lab without a log.
+    pub(crate) fn unwatched(builder: Builder) -> Self {
         let drydock = builder.build();
         let client = kube::Client::new(drydock.clone(), "default");
-        let log = Arc::new(Mutex::new(Vec::new()));
-        tokio::spawn(watch::<Job>("job", client.clone(), Arc::clone(&log)));
-        tokio::spawn(watch::<Pod>("pod", client.clone(), Arc::clone(&log)));
-        Self { drydock, client, log }
+        Self { drydock, client, log: Arc::default() }
     }
 
     pub(crate) fn api<K>(&self) -> Api<K>
@@ -43,11 +48,15 @@ impl Lab {
 
     /// Makes a Job whose pods run a shell line, with more in its spec.
     pub(crate) async fn job(&self, name: &str, line: &str, more: Value) {
+        self.try_job(name, line, more).await.unwrap();
+    }
+
+    pub(crate) async fn try_job(&self, name: &str, line: &str, more: Value) -> kube::Result<Job> {
         let mut spec = json!({"template": template(line)});
         merge(&mut spec, &more);
         let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec});
         let job = serde_json::from_value(job).unwrap();
-        self.api::<Job>().create(&PostParams::default(), &job).await.unwrap();
+        self.api::<Job>().create(&PostParams::default(), &job).await
     }
 
     pub(crate) async fn cron(&self, name: &str, schedule: &str, line: &str, more: Value) {
@@ -168,9 +177,15 @@ where
 {
     let start = Instant::now();
     let api = Api::<K>::default_namespaced(client);
-    let mut stream = Box::pin(api.watch(&WatchParams::default(), "0").await.unwrap());
+    let mut version = "0".to_owned();
+    let mut stream = Box::pin(api.watch(&WatchParams::default(), &version).await.unwrap());
     let mut known: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
-    while let Ok(Some(event)) = stream.try_next().await {
+    loop {
+        let Ok(Some(event)) = stream.try_next().await else {
+            // A watch ends after some minutes.
+            stream = Box::pin(api.watch(&WatchParams::default(), &version).await.unwrap());
+            continue;
+        };
         let (object, how) = match event {
             WatchEvent::Added(object) => (object, "ADDED"),
             WatchEvent::Modified(object) => (object, ""),
@@ -178,6 +193,7 @@ where
             _ => continue,
         };
         let object = serde_json::to_value(object).unwrap();
+        object["metadata"]["resourceVersion"].as_str().unwrap().clone_into(&mut version);
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         let shown = show(&object);
         let before = known.insert(name.clone(), shown.clone()).unwrap_or_default();
@@ -208,11 +224,8 @@ where
 fn show(object: &Value) -> Map<String, Value> {
     let mut shown = object["status"].as_object().cloned().unwrap_or_default();
     shown.retain(|field, _| {
-        !["startTime", "completionTime"].contains(&field.as_str())
-            && (!object["kind"].is_null() || true)
-            && !field.ends_with("IP")
-            && !field.ends_with("IPs")
-            && !["observedGeneration", "qosClass", "containerStatuses", "hostIP", "podIP"].contains(&field.as_str())
+        let dull = ["startTime", "completionTime", "observedGeneration", "qosClass", "containerStatuses"];
+        !dull.contains(&field.as_str()) && !field.ends_with("IP") && !field.ends_with("IPs")
     });
     if let Some(conditions) = shown.get_mut("conditions") {
         let is_pod = object["spec"]["containers"].is_array();

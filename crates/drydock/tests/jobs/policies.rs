@@ -38,13 +38,13 @@ async fn failures_that_are_ignored_do_not_count_but_wait() {
 
 const LINE: &str = "trap 'sleep 1; exit 3' TERM; sleep 20 & wait";
 
-async fn lose_a_pod(lab: &Lab, more: Value) -> Vec<String> {
+async fn lose_a_pod(lab: &Lab, more: Value, again: &str) -> Vec<String> {
     lab.job("replace", LINE, more).await;
     lab.wait(4).await;
     let pod = lab.list::<Pod>().await[0]["metadata"]["name"].as_str().unwrap().to_owned();
     lab.delete::<Pod>(&pod, DeleteParams::default()).await;
     lab.wait(60).await;
-    assert_eq!(lab.pods_made(), ["0.00", "14.00"]);
+    assert_eq!(lab.pods_made(), ["0.00", again]);
     assert_eq!(lab.status("replace").await["failed"], json!(1));
     assert!(lab.conditions("replace").await[1].starts_with("Complete=True"));
     let job = lab.log().into_iter().filter(|line| line.contains(" job ") && !line.starts_with("0."));
@@ -53,7 +53,7 @@ async fn lose_a_pod(lab: &Lab, more: Value) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_is_being_deleted_counts_as_failed() {
-    let log = lose_a_pod(&Lab::new(), json!({})).await;
+    let log = lose_a_pod(&Lab::new(), json!({}), "14.00").await;
     let expected = [
         "1.00 job replace ready=1",
         "5.00 job replace -active ready=0 terminating=1 uncountedTerminatedPods=0+1",
@@ -65,7 +65,7 @@ async fn a_pod_that_is_being_deleted_counts_as_failed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_is_only_replaced_when_it_has_failed_if_so_asked() {
-    let log = lose_a_pod(&Lab::new(), json!({"podReplacementPolicy": "Failed"})).await;
+    let log = lose_a_pod(&Lab::new(), json!({"podReplacementPolicy": "Failed"}), "15.00").await;
     assert_eq!(log[..2], ["1.00 job replace ready=1", "5.00 job replace -active ready=0 terminating=1"]);
     assert!(log[2].ends_with("job replace terminating=0 uncountedTerminatedPods=0+1"), "{log:#?}");
     assert!(log[3].ends_with("job replace failed=1 uncountedTerminatedPods=0+0"), "{log:#?}");

@@ -4,7 +4,7 @@ use crate::arguments;
 use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output;
 use anyhow::Context as _;
-use jobwright_drydock::{Clock, Drydock, Http};
+use jobwright_drydock::{Clock, Drydock, Http, Script, ServeError};
 use std::io::Write as _;
 use std::path::Path;
 
@@ -14,16 +14,20 @@ pub(super) fn run(arguments: arguments::Drydock) -> Result<(), Failure> {
 }
 
 async fn serve(arguments: arguments::Drydock) -> Result<(), Failure> {
-    let arguments::Drydock { kubeconfig, listen, speed, rbac, plain } = arguments;
+    let arguments::Drydock { kubeconfig, listen, script, speed, rbac, plain } = arguments;
     #[expect(clippy::disallowed_methods, reason = "the wall clock comes in here")]
     let clock = Clock::starting_at(jiff::Timestamp::now()).times(speed);
-    let builder = Drydock::builder().clock(clock).rbac(rbac).seed(jiff_seed(&clock));
+    let mut builder = Drydock::builder().clock(clock).rbac(rbac).seed(seed(&clock));
+    if let Some(file) = script {
+        builder = builder.script(read_script(&file).or_fail(Kind::Usage)?);
+    }
     let mut stop = Stop::new().or_fail(Kind::Internal)?;
-    let serving = builder
-        .serve(Http { listen, tls: !plain })
-        .await
-        .or_fail(Kind::Cluster)
-        .map_err(|failure| failure.hint("choose another address with `--listen`, or port 0 for a free one"))?;
+    let serving = builder.serve(Http { listen, tls: !plain }).await.map_err(|error| match error {
+        ServeError::Open { .. } => {
+            failed(error, Kind::Usage).hint("leave out `--plain`, or listen on 127.0.0.1 with `--listen`")
+        }
+        _ => failed(error, Kind::Cluster).hint("choose another address with `--listen`, or port 0 for a free one"),
+    })?;
     write_whole(&kubeconfig, serving.kubeconfig())
         .with_context(|| format!("cannot write the kubeconfig to `{}`", kubeconfig.display()))
         .or_fail(Kind::Usage)?;
@@ -34,8 +38,18 @@ async fn serve(arguments: arguments::Drydock) -> Result<(), Failure> {
 }
 
 /// A seed that differs from run to run.
-fn jiff_seed(clock: &Clock) -> u64 {
+fn seed(clock: &Clock) -> u64 {
     clock.now().as_nanosecond().to_le_bytes()[..8].iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+}
+
+/// Reads what containers do.
+fn read_script(file: &Path) -> anyhow::Result<Script> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read the script `{}`", file.display()))?;
+    Script::from_yaml(&text).with_context(|| format!("script `{}`", file.display()))
+}
+
+fn failed(error: ServeError, kind: Kind) -> Failure {
+    Failure { kind, source: error.into(), hints: Vec::new() }
 }
 
 /// Writes a file so that nobody ever sees half of it, nor anybody else its token.

@@ -111,7 +111,8 @@ mod tests {
             "spec": {"startingDeadlineSeconds": deadline}, "status": {"lastScheduleTime": last}});
         let schedule = parse(schedule).unwrap();
         let cron = Object::from_value(cron).unwrap();
-        let times = Times::read(&cron, &schedule, &TimeZone::UTC, now.parse().unwrap());
+        let zone = TimeZone::UTC;
+        let times = Times::read(&cron, &schedule, &zone, now.parse().unwrap());
         let recent = times.recent().unwrap();
         (recent.time.map(|time| time.to_string()), recent.missed, times.next_in().unwrap().as_secs_f64())
     }
@@ -138,7 +139,8 @@ mod tests {
     fn a_schedule_that_is_never_due_is_no_schedule() {
         let schedule = parse("0 0 30 2 *").unwrap();
         let cron = Object::from_value(json!({"metadata": {"creationTimestamp": "2026-11-16T10:00:30Z"}})).unwrap();
-        let times = Times::read(&cron, &schedule, &TimeZone::UTC, "2026-11-16T10:00:30Z".parse().unwrap());
+        let zone = TimeZone::UTC;
+        let times = Times::read(&cron, &schedule, &zone, "2026-11-16T10:00:30Z".parse().unwrap());
         assert!(times.recent().is_err());
         assert_eq!(times.next_in(), None);
     }

@@ -233,7 +233,7 @@ impl<'a> View<'a> {
         }
         let active = size(tally.active.len());
         let wanted = self.wanted(tally);
-        let surplus = usize::try_from(active - wanted).unwrap_or_default();
+        let surplus = usize::try_from(active.saturating_sub(wanted)).unwrap_or_default();
         let mut removed = self.least_worth(&tally.active, surplus);
         if !removed.is_empty() {
             if !self.spec.is_suspended {
@@ -242,7 +242,7 @@ impl<'a> View<'a> {
             return Step::Remove(removed);
         }
         let terminating = if self.spec.only_replaces_failed() { tally.terminating } else { 0 };
-        let lacking = usize::try_from(wanted - active - terminating).unwrap_or_default();
+        let lacking = usize::try_from(wanted.saturating_sub(active).saturating_sub(terminating)).unwrap_or_default();
         if lacking == 0 || self.spec.is_suspended { Step::Nothing } else { self.create(tally, lacking.min(MOST_PODS)) }
     }
 

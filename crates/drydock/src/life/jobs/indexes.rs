@@ -22,7 +22,7 @@ impl Indexes {
             let last = match limits.next() {
                 None => first,
                 Some(last) => match last.parse::<i64>() {
-                    Ok(last) => last.min(completions - 1),
+                    Ok(last) => last.min(completions.saturating_sub(1)),
                     Err(_) => continue,
                 },
             };

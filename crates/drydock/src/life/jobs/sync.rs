@@ -59,6 +59,7 @@ fn sync_into(
     let now = client.now();
     let spec = Spec::read(job);
     let mut progress = Progress::read(job);
+    let mut written = progress.clone();
     let pods = claim::claim(client, job, loose)?;
     if progress.started.is_none() && !spec.is_suspended {
         progress.started = Some(now);
@@ -103,7 +104,7 @@ fn sync_into(
     progress.terminating = Some(counts.terminating);
 
     let mut tracked = view.track(&tally, verdict.as_ref(), &mut progress);
-    if write(client, job, &progress)? {
+    if write(client, job, &progress, &mut written)? {
         synced.backoff = Some(tally.backoff);
     }
     let mut refused = None;
@@ -117,11 +118,11 @@ fn sync_into(
     }
     progress.count(&tracked.held);
     if let Some(status) = refused {
-        write(client, job, &progress)?;
+        write(client, job, &progress, &mut written)?;
         return Err(status);
     }
     let ended = verdict.as_ref().filter(|verdict| view.conclude(&tracked, verdict, &mut progress));
-    write(client, job, &progress)?;
+    write(client, job, &progress, &mut written)?;
     if let Some(verdict) = ended {
         tell_end(client, job, &spec, &progress, verdict);
     }
@@ -129,12 +130,14 @@ fn sync_into(
     Ok(())
 }
 
-/// Writes the status. Says whether it was another before.
-fn write(client: &mut Client<'_>, job: &Object, progress: &Progress) -> Result<bool, Status> {
-    let key = Key::of(job);
-    let before = client.get(&claim::jobs(), &key);
-    let after = client.change_status(&claim::jobs(), &key, |job| progress.write(job))?;
-    Ok(before.is_none_or(|before| before.resource_version() != after.resource_version()))
+/// Writes the status where it is another than the one written last. Says whether it was.
+fn write(client: &mut Client<'_>, job: &Object, progress: &Progress, written: &mut Progress) -> Result<bool, Status> {
+    if progress == written {
+        return Ok(false);
+    }
+    client.change_status(&claim::jobs(), &Key::of(job), |job| progress.write(job))?;
+    written.clone_from(progress);
+    Ok(true)
 }
 
 /// Deletes pods, those that shall not count without being held.

@@ -79,6 +79,14 @@ pub(super) struct Exit {
 }
 
 impl Container {
+    /// Where it is in its pod, as events say it.
+    pub(super) fn place(&self) -> String {
+        match self.role {
+            Role::Main => format!("spec.containers{{{}}}", self.name),
+            Role::Init | Role::Sidecar => format!("spec.initContainers{{{}}}", self.name),
+        }
+    }
+
     pub(super) fn new(spec: &Value, role: Role, initialising: bool) -> Self {
         let reason = if initialising { "PodInitializing" } else { "ContainerCreating" };
         Self {

@@ -139,13 +139,19 @@ impl Run {
             match container.probe(now) {
                 Verdict::Fine => {}
                 Verdict::Dead(probe) => {
-                    client.tell(pod, Tone::Warning, "Unhealthy", &format!("{probe} probe failed: "));
+                    client.tell_of(
+                        pod,
+                        &container.place(),
+                        Tone::Warning,
+                        "Unhealthy",
+                        &format!("{probe} probe failed: "),
+                    );
                     let why = format!(
                         "Container {} failed {} probe, will be restarted",
                         container.name,
                         probe.to_lowercase()
                     );
-                    client.tell(pod, Tone::Normal, "Killing", &why);
+                    client.tell_of(pod, &container.place(), Tone::Normal, "Killing", &why);
                     container.kill(client.cluster, pod.uid());
                 }
             }
@@ -189,8 +195,9 @@ impl Run {
                         let delay = delay.unwrap_or(FIRST_BACKOFF);
                         let place = format!("{}_{}({})", pod.name(), pod.namespace(), pod.uid());
                         let name = container.name.clone();
-                        client.tell(
+                        client.tell_of(
                             pod,
+                            &container.place(),
                             Tone::Warning,
                             "BackOff",
                             &format!("Back-off restarting failed container {name} in pod {place}"),
@@ -231,7 +238,13 @@ impl Run {
         self.stopping = Some(Stopping { kill_at });
         for container in &mut self.containers {
             if container.running().is_some_and(|running| running.exit.is_none()) {
-                client.tell(pod, Tone::Normal, "Killing", &format!("Stopping container {}", container.name));
+                client.tell_of(
+                    pod,
+                    &container.place(),
+                    Tone::Normal,
+                    "Killing",
+                    &format!("Stopping container {}", container.name),
+                );
                 container.signal(client.cluster, pod.uid());
             }
         }

@@ -58,18 +58,18 @@ impl Container {
             return;
         }
         let present = format!("Container image {image:?} already present on machine");
-        client.tell(pod, Tone::Normal, "Pulled", &present);
+        client.tell_of(pod, &self.place(), Tone::Normal, "Pulled", &present);
         let variables = match needs::variables(client.cluster, pod, &self.spec) {
             Ok(variables) => variables,
             Err(missing) => {
-                client.tell(pod, Tone::Warning, "Failed", &format!("Error: {missing}"));
+                client.tell_of(pod, &self.place(), Tone::Warning, "Failed", &format!("Error: {missing}"));
                 self.state = State::Waiting { reason: "CreateContainerConfigError", message: missing };
                 self.not_before = Some(after(now, RETRY));
                 return;
             }
         };
-        client.tell(pod, Tone::Normal, "Created", &format!("Created container: {}", self.name));
-        client.tell(pod, Tone::Normal, "Started", &format!("Started container {}", self.name));
+        client.tell_of(pod, &self.place(), Tone::Normal, "Created", &format!("Created container: {}", self.name));
+        client.tell_of(pod, &self.place(), Tone::Normal, "Started", &format!("Started container {}", self.name));
         let before = self.status(now);
         if let Some(exit) = self.ended().cloned() {
             self.last = Some(exit);
@@ -112,14 +112,20 @@ impl Container {
         let backing_off = matches!(&self.state, State::Waiting { reason: "ErrImagePull", .. });
         let now = client.now();
         if backing_off {
-            client.tell(pod, Tone::Normal, "BackOff", &format!("Back-off pulling image {image:?}"));
-            client.tell(pod, Tone::Warning, "Failed", "Error: ImagePullBackOff");
+            client.tell_of(pod, &self.place(), Tone::Normal, "BackOff", &format!("Back-off pulling image {image:?}"));
+            client.tell_of(pod, &self.place(), Tone::Warning, "Failed", "Error: ImagePullBackOff");
             let message = format!("Back-off pulling image {image:?}: ErrImagePull: {error}");
             self.state = State::Waiting { reason: "ImagePullBackOff", message };
         } else {
-            client.tell(pod, Tone::Normal, "Pulling", &format!("Pulling image {image:?}"));
-            client.tell(pod, Tone::Warning, "Failed", &format!("Failed to pull image {image:?}: {error}"));
-            client.tell(pod, Tone::Warning, "Failed", "Error: ErrImagePull");
+            client.tell_of(pod, &self.place(), Tone::Normal, "Pulling", &format!("Pulling image {image:?}"));
+            client.tell_of(
+                pod,
+                &self.place(),
+                Tone::Warning,
+                "Failed",
+                &format!("Failed to pull image {image:?}: {error}"),
+            );
+            client.tell_of(pod, &self.place(), Tone::Warning, "Failed", "Error: ErrImagePull");
             self.state = State::Waiting { reason: "ErrImagePull", message: error };
         }
         self.not_before = Some(after(now, RETRY));

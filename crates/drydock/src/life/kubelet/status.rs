@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 /// Writes the status of a pod, if there is anything new in it.
 pub(super) fn report(run: &Run, client: &mut Client<'_>, pod: &Object, now: Timestamp) {
-    let status = status(run, pod, &host(client, pod), now);
+    let Value::Object(status) = status(run, pod, &host(client, pod), now) else { return };
+    if status.iter().all(|(field, value)| pod.at(&["status", field]) == Some(value)) {
+        return;
+    }
     // A pod that is gone needs no report.
     let _ = client.change_status(&Storage::core("pods"), &run.key, |pod| {
-        let map = pod.map_at(&["status"]);
-        if let Value::Object(status) = status {
-            map.extend(status);
-        }
+        pod.map_at(&["status"]).extend(status);
     });
 }
 

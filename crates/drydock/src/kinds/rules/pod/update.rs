@@ -205,7 +205,6 @@ fn only_adds(new: &At<'_>, old: &At<'_>) -> bool {
 /// `/status` keeps the spec and the owners, and the class of the pod where it is left out.
 pub(super) fn prepare_status(new: &mut Object, old: &Object) {
     super::super::keep_all_but_status(new, old);
-    new.remove(&["metadata", "deletionTimestamp"]);
     match old.at(&["metadata", "ownerReferences"]) {
         Some(owners) => new.set(&["metadata", "ownerReferences"], owners.clone()),
         None => {
