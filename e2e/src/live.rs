@@ -65,6 +65,11 @@ impl Live {
         Ok(Self { kubeconfig, tools: tools(helms)?, image: image.to_owned(), own: Some((place, record)) })
     }
 
+    /// Whether it has a deployer.
+    pub fn has(&self, deployer: Deployer) -> bool {
+        self.own.as_ref().is_some_and(|(_, record)| record.deployers.contains(&deployer))
+    }
+
     /// Why a test that needs these cannot be run here; `None` if it can.
     pub fn lacks(&self, needs: &[Need]) -> Option<String> {
         needs.iter().find_map(|need| match (need, &self.own) {
@@ -79,11 +84,10 @@ impl Live {
                 });
                 (!loaded).then(|| format!("needs the image {}: `cluster load {}`", image.image, image.name))
             }
-            (Need::Deployer(any), own) => {
-                let there =
-                    own.as_ref().is_some_and(|(_, record)| any.iter().any(|one| record.deployers.contains(one)));
+            (Need::Deployer(any), _) => {
+                let there = any.iter().any(|one| self.has(*one));
                 let names = || any.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-                (!there).then(|| format!("needs {}: `cluster up --with …`", names()))
+                (!there).then(|| format!("needs {0}: `cluster up --with {0}`", names()))
             }
         })
     }

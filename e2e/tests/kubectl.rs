@@ -1,7 +1,7 @@
 //! Real kubectl says the same to a drydock as to a cluster: `transcripts/kubectl/*.txt`, one test each.
 //!
-//! With `JOBWRIGHT_TARGET` (a cluster of `cluster up`, or a kubeconfig) they play on a cluster, with an image of it that has `sh` in `JOBWRIGHT_IMAGE`;
-//! with `JOBWRIGHT_RECORD=1` what it answers is written into the transcripts.
+//! With `JOBWRIGHT_TARGET` (a cluster of `cluster up`, or a kubeconfig) they play on a cluster, with an image of it that
+//! has `sh` in `JOBWRIGHT_IMAGE`; with `JOBWRIGHT_RECORD=1` what it answers is written into the transcripts.
 
 #![expect(clippy::disallowed_methods, reason = "the environment says where to play")]
 

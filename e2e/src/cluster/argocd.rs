@@ -16,6 +16,9 @@ const NAMESPACE: &str = "argocd";
 /// What one program is called to be each part.
 const ROLES: [&str; 4] = ["argocd", "argocd-application-controller", "argocd-repo-server", "argocd-git-ask-pass"];
 
+/// Its kinds, without sets of Applications: their controller is not run, and their kind takes seconds.
+const KINDS: [&str; 2] = ["application-crd.yaml", "appproject-crd.yaml"];
+
 /// Of its configuration, what the parts that are run read.
 const CONFIGURATION: [&str; 7] = [
     "argocd-cm.yaml",
@@ -116,16 +119,8 @@ fn programs(site: &Site<'_>, tool: &Tool) -> Result<PathBuf, Error> {
 fn configure(site: &Site<'_>, tool: &Tool) -> Result<(), Error> {
     let kubectl = site.kubectl(NAMESPACE);
     make_namespace(&kubectl)?;
-    let kinds = site.program(tool, "crds");
-    let kinds = kinds.to_string_lossy();
-    let apply_kinds = ["apply", "--server-side", "--force-conflicts", "--kustomize", &kinds];
-    kubectl.command(&apply_kinds).run().and_then(Ended::successful)?;
-    let mut documents = Vec::new();
-    for file in CONFIGURATION {
-        let path = site.program(tool, "config").join(file);
-        documents.push(std::fs::read_to_string(&path).map_err(Error::io(format!("read `{}`", path.display())))?);
-    }
-    apply(&kubectl, documents.join("\n---\n"))?;
+    apply(&kubectl, documents(&site.program(tool, "crds"), &KINDS)?)?;
+    apply(&kubectl, documents(&site.program(tool, "config"), &CONFIGURATION)?)?;
     // The server would make the default project; it is not run.
     let project = json!({
         "apiVersion": "argoproj.io/v1alpha1",
@@ -145,6 +140,15 @@ fn configure(site: &Site<'_>, tool: &Tool) -> Result<(), Error> {
         applied.is_ok()
     });
     ready.or(applied)
+}
+
+fn documents(directory: &Path, files: &[&str]) -> Result<String, Error> {
+    let mut documents = Vec::new();
+    for file in files {
+        let path = directory.join(file);
+        documents.push(std::fs::read_to_string(&path).map_err(Error::io(format!("read `{}`", path.display())))?);
+    }
+    Ok(documents.join("\n---\n"))
 }
 
 /// It takes its own namespace from the context of its kubeconfig.
