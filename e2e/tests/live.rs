@@ -8,6 +8,8 @@
 mod argocd;
 #[path = "live/flux.rs"]
 mod flux;
+#[path = "live/helm.rs"]
+mod helm;
 #[path = "live/jobs.rs"]
 mod jobs;
 #[path = "live/webhook.rs"]
@@ -26,7 +28,7 @@ struct Test {
     play: fn(&Stage<'_>) -> Result<()>,
 }
 
-const SUITES: &[&[Test]] = &[jobs::TESTS, webhook::TESTS, flux::TESTS, argocd::TESTS];
+const SUITES: &[&[Test]] = &[jobs::TESTS, webhook::TESTS, helm::TESTS, flux::TESTS, argocd::TESTS];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

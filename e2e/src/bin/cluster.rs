@@ -1,6 +1,6 @@
 //! `cluster`: a real Kubernetes with real deployers on this machine, started and ended by one command.
 
-#![expect(clippy::print_stdout, reason = "this is where the command prints")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is where the command prints")]
 
 use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
@@ -12,6 +12,7 @@ use jobwright_e2e::tools::Tools;
 use std::ffi::OsString;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 /// Start and end a real Kubernetes on this machine
 #[derive(Debug, Parser)]
@@ -96,8 +97,17 @@ impl Named {
     }
 }
 
-fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
+fn main() -> ExitCode {
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<()> {
     let tools = || Tools::directory(arguments.tools.clone());
     match arguments.command {
         Command::Up { named, tier, kubernetes, with } => {
