@@ -118,3 +118,22 @@ fn write(place: &Place, directory: &Path) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_user_has_a_kubeconfig_with_a_certificate_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        write(&Place::of(&"test".parse().unwrap()), directory.path()).unwrap();
+        let mut certificates = std::collections::BTreeSet::new();
+        for (user, ..) in USERS {
+            let text = std::fs::read(directory.path().join(format!("{user}.kubeconfig"))).unwrap();
+            let kubeconfig: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            assert_eq!(kubeconfig["clusters"][0]["cluster"]["server"], api());
+            certificates.insert(kubeconfig["users"][0]["user"]["client-certificate-data"].to_string());
+        }
+        assert_eq!(certificates.len(), USERS.len());
+    }
+}

@@ -17,6 +17,13 @@ const CONTROLLERS: [(Tool, u16, u16); 3] = [
     (catalogue::KUSTOMIZE_CONTROLLER, 9795, 9796),
 ];
 
+/// Where one kind of each controller is served.
+const KINDS: [&str; 3] = [
+    "/apis/source.toolkit.fluxcd.io/v1/gitrepositories",
+    "/apis/helm.toolkit.fluxcd.io/v2/helmreleases",
+    "/apis/kustomize.toolkit.fluxcd.io/v1/kustomizations",
+];
+
 /// The port where source-controller hands out what it fetched.
 const STORAGE_PORT: u16 = 9790;
 
@@ -33,6 +40,10 @@ pub(super) fn start(site: &Site<'_>) -> Result<(), Error> {
         let apply = ["apply", "--server-side", "--force-conflicts", "-f", &kinds];
         kubectl.command(&apply).run().and_then(Ended::successful)?;
     }
+    // A controller whose kind is not served yet ends.
+    site.until("kube-apiserver", "kinds of Flux", Duration::from_secs(30), || {
+        KINDS.iter().all(|kind| kubectl.run(&["get", "--raw", kind]).is_ok())
+    })?;
     let storage = site.directory("flux/storage")?;
     let temporary = site.directory("flux/temporary")?;
     for (tool, metrics, health) in &CONTROLLERS {

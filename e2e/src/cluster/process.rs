@@ -100,6 +100,15 @@ pub(super) fn running(place: &Place, name: &str) -> Option<i32> {
     (namespace_of(number)? == namespace).then_some(number)
 }
 
+/// Forgets what has ended.
+pub(super) fn forget_ended(place: &Place) {
+    for name in started(place) {
+        if running(place, &name).is_none() {
+            let _ = std::fs::remove_file(place.processes().join(name));
+        }
+    }
+}
+
 /// Names of everything that was started.
 pub(super) fn started(place: &Place) -> Vec<String> {
     let entries = std::fs::read_dir(place.processes()).into_iter().flatten().flatten();

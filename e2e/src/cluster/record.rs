@@ -46,7 +46,7 @@ pub struct Record {
     pub deployers: Vec<Deployer>,
     /// Deployers that are not.
     pub skipped: Vec<Skipped>,
-    /// When each part of the last start had come up, from its beginning.
+    /// When each part had come up, from the beginning of the command that started it.
     pub parts: Vec<(String, Duration)>,
 }
 

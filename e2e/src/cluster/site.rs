@@ -51,6 +51,10 @@ impl<'a> Site<'a> {
     /// Writes a file of configuration and says where it is.
     pub(super) fn configure(&self, file: &str, text: impl AsRef<[u8]>) -> Result<PathBuf, Error> {
         let path = self.place.configuration(file);
+        if std::fs::read(&path).is_ok_and(|there| there == text.as_ref()) {
+            // kube-proxy ends when its file is written, even with the same text.
+            return Ok(path);
+        }
         std::fs::write(&path, text).map_err(Error::io(format!("write `{}`", path.display())))?;
         Ok(path)
     }
@@ -83,20 +87,32 @@ impl<'a> Site<'a> {
     ) -> Result<(), Error> {
         let start = clock::now();
         while !ready() {
-            let ended = process::running(self.place, process).is_none();
-            if ended || start.elapsed() > limit {
-                let log = self.place.log(process);
-                let how = if ended { "has ended".to_owned() } else { format!("is not ready after {limit:?}") };
-                let text = std::fs::read_to_string(&log).unwrap_or_default();
-                let lines: Vec<&str> = text.lines().collect();
-                let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default().join("\n");
-                let problem = format!("{process} {how} ({what}); the end of `{}`:\n{last}", log.display());
-                return Err(Error::Cluster { name: self.place.name().to_string(), problem });
+            if process::running(self.place, process).is_none() {
+                return Err(self.failed(process, "has ended"));
+            }
+            if start.elapsed() > limit {
+                return Err(self.failed(process, &format!("is not ready after {limit:?} ({what})")));
             }
             std::thread::sleep(POLL);
         }
         self.done(what);
         Ok(())
+    }
+
+    /// Makes sure that all that was started still runs.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let started = process::started(self.place);
+        let ended = started.iter().find(|name| process::running(self.place, name).is_none());
+        ended.map_or(Ok(()), |name| Err(self.failed(name, "has ended")))
+    }
+
+    fn failed(&self, process: &str, how: &str) -> Error {
+        let log = self.place.log(process);
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default().join("\n");
+        let problem = format!("{process} {how}; the end of `{}`:\n{last}", log.display());
+        Error::Cluster { name: self.place.name().to_string(), problem }
     }
 }
 

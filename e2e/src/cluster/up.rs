@@ -5,7 +5,7 @@ use super::down::clear;
 use super::process::Daemon;
 use super::record::{Record, Skipped, Tier};
 use super::site::{Site, answers};
-use super::{Place, address, argocd, authority, cgroup, control, flux, light, network, node, toolbox};
+use super::{Place, address, argocd, authority, cgroup, control, flux, light, network, node, process, toolbox};
 use crate::error::Error;
 use crate::install::{Tell, catalogue};
 use crate::lock::Lock;
@@ -71,6 +71,7 @@ fn start(
     for directory in ["process", "log", "configuration", "git", "files", "registry"] {
         site.directory(directory)?;
     }
+    process::forget_ended(place);
     network::make(place)?;
     let listener = control::listen(place)?;
     if wanted.tier == Tier::Full {
@@ -91,8 +92,12 @@ fn start(
         Tier::Light => light::start(&site)?,
     }
     control::wait_for_accounts(&site)?;
-    let mut deployers = before.map(|record| record.deployers).unwrap_or_default();
-    for deployer in &wanted.deployers {
+    site.check()?;
+    let (mut deployers, mut parts) = before.map(|record| (record.deployers, record.parts)).unwrap_or_default();
+    let mut asked = [&deployers[..], &wanted.deployers[..]].concat();
+    asked.sort_unstable();
+    asked.dedup();
+    for deployer in &asked {
         if skipped.iter().any(|skipped| skipped.deployer == *deployer) {
             continue;
         }
@@ -109,13 +114,11 @@ fn start(
     }
     deployers.sort_unstable();
     deployers.dedup();
-    let record = Record {
-        tier: wanted.tier,
-        kubernetes: wanted.kubernetes.clone(),
-        deployers,
-        skipped: skipped.clone(),
-        parts: site.parts(),
-    };
+    // What ran already has not been started again.
+    let new = site.parts().into_iter().filter(|(part, _)| !parts.iter().any(|(known, _)| known == part));
+    parts.extend(new.collect::<Vec<_>>());
+    let record =
+        Record { tier: wanted.tier, kubernetes: wanted.kubernetes.clone(), deployers, skipped: skipped.clone(), parts };
     record.write(place)?;
     Ok(record)
 }
