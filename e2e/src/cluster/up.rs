@@ -31,9 +31,6 @@ pub fn up(place: &Place, wanted: &Wanted, tell: Tell<'_>) -> Result<Record, Erro
     if !rustix::process::geteuid().is_root() {
         return Err(refused("only root can make its network namespace and mounts: run this as root".to_owned()));
     }
-    if wanted.deployers.contains(&Deployer::Argocd) && wanted.deployers.contains(&Deployer::Argocd2) {
-        return Err(refused("argocd and argocd2 use the same kinds: start two clusters".to_owned()));
-    }
     let lock = lock(place, tell)?;
     let before = Record::read(place)?.filter(|_| network::exists(place));
     if let Some(before) = &before
@@ -41,6 +38,11 @@ pub fn up(place: &Place, wanted: &Wanted, tell: Tell<'_>) -> Result<Record, Erro
     {
         let is = format!("it runs as {} with Kubernetes {}", before.tier, before.kubernetes);
         return Err(refused(format!("{is}: end it with `down`, or use another --name")));
+    }
+    let there = before.iter().flat_map(|before| &before.deployers);
+    let all: Vec<&Deployer> = there.chain(&wanted.deployers).collect();
+    if all.contains(&&Deployer::Argocd) && all.contains(&&Deployer::Argocd2) {
+        return Err(refused("argocd and argocd2 use the same kinds: start two clusters".to_owned()));
     }
     let mut skipped = toolbox::install(&wanted.tools, wanted.tier, &wanted.kubernetes, &wanted.deployers, tell)?;
     if before.is_none() {
