@@ -45,6 +45,14 @@ impl Command {
         }
     }
 
+    /// A program of the system, which may be one for administrators.
+    pub(crate) fn system(name: &str) -> Self {
+        let mut command = Self::new(Path::new(name));
+        command.environment =
+            vec![("PATH".into(), "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into())];
+        command
+    }
+
     pub(crate) fn arguments(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
         self

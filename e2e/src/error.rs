@@ -58,6 +58,14 @@ pub enum Error {
         /// Its exit and what it wrote.
         reason: String,
     },
+    /// A cluster of ours cannot be what it is asked to be.
+    #[error("cluster {name}: {problem}")]
+    Cluster {
+        /// Its name.
+        name: String,
+        /// What is wrong with it, and what to do.
+        problem: String,
+    },
     /// Something did not happen in time.
     #[error("{what} took longer than {} s", limit.as_secs())]
     Late {
@@ -69,6 +77,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error with its causes, in one line.
+    pub fn explain(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(error) = source {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            source = error.source();
+        }
+        text
+    }
+
     /// Wraps an I/O error with what was being done.
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let doing = doing.into();

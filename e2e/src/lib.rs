@@ -6,10 +6,15 @@
 
 pub mod chart;
 mod clock;
+pub mod cluster;
 mod command;
 pub mod compare;
 pub mod error;
+pub mod image;
+pub mod install;
 mod kubectl;
+pub mod live;
+mod lock;
 mod normalise;
 mod object;
 pub mod outcome;
@@ -22,4 +27,5 @@ pub mod target;
 pub mod tools;
 pub mod transcript;
 pub mod version;
+pub mod webhook;
 mod witness;

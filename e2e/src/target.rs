@@ -1,6 +1,7 @@
 //! What scenarios are played against: a cluster that is there, or a drydock of one's own.
 
 use crate::clock;
+use crate::cluster::{Name, Place};
 use crate::command::{Command, send};
 use crate::error::Error;
 use crate::outcome::Signal;
@@ -31,6 +32,22 @@ pub(crate) struct Opened {
 }
 
 impl Target {
+    /// What a word means: `drydock`, the name of a cluster of `cluster up`, or the path of a kubeconfig.
+    pub fn named(word: &str) -> Result<Self, Error> {
+        if word == "drydock" {
+            return Self::drydock();
+        }
+        let given = Path::new(word);
+        let own = word.parse::<Name>().ok().map(|name| Place::of(&name).kubeconfig());
+        let kubeconfig = own.filter(|kubeconfig| !given.exists() && kubeconfig.exists());
+        let kubeconfig = kubeconfig.unwrap_or_else(|| given.to_owned());
+        let found = kubeconfig.canonicalize().map_err(|error| Error::Tool {
+            tool: format!("the target `{word}`"),
+            reason: format!("{error}; it is `drydock`, a cluster of `cluster up`, or the path of a kubeconfig"),
+        })?;
+        Ok(Self::Cluster(found))
+    }
+
     /// The drydock of the `jobwright` that was built with this program.
     pub fn drydock() -> Result<Self, Error> {
         let own = std::env::current_exe().map_err(Error::io("find the place of this program"))?;

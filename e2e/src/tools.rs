@@ -23,17 +23,21 @@ impl Tools {
     pub fn directory(given: Option<PathBuf>) -> Result<PathBuf, Error> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let cache = || variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-        given.or_else(|| variable("JOBWRIGHT_TOOLS")).or_else(|| Some(cache()?.join("jobwright/tools"))).ok_or_else(
-            || Error::Tool {
-                tool: "the directory of the tools".to_owned(),
-                reason: "none of JOBWRIGHT_TOOLS, XDG_CACHE_HOME and HOME is set".to_owned(),
-            },
-        )
+        let directory =
+            given.or_else(|| variable("JOBWRIGHT_TOOLS")).or_else(|| Some(cache()?.join("jobwright/tools")));
+        let directory = directory.ok_or_else(|| Error::Tool {
+            tool: "the directory of the tools".to_owned(),
+            reason: "none of JOBWRIGHT_TOOLS, XDG_CACHE_HOME and HOME is set".to_owned(),
+        })?;
+        std::path::absolute(&directory).map_err(Error::io(format!("find `{}`", directory.display())))
     }
 
     /// Finds kubectl and these versions of Helm in `DIRECTORY/NAME-VERSION/NAME`, and asks each Helm for its version.
     pub fn find(directory: &Path, versions: impl IntoIterator<Item = HelmVersion>) -> Result<Self, Error> {
-        let kubectl = find(directory, "kubectl", KUBECTL)?;
+        // That of a cluster of the same version is the same.
+        let beside = directory.join(format!("kubernetes-{KUBECTL}/kubectl"));
+        let kubectl =
+            find(directory, "kubectl", KUBECTL).or_else(|error| beside.is_file().then_some(beside).ok_or(error))?;
         let mut helm = BTreeMap::new();
         for version in versions {
             let path = find(directory, "helm", version.number())?;
@@ -72,7 +76,7 @@ fn find(directory: &Path, name: &str, version: &str) -> Result<PathBuf, Error> {
     } else {
         Err(Error::Tool {
             tool: format!("{name} {version}"),
-            reason: format!("`{}` does not exist (set JOBWRIGHT_TOOLS to the directory of the tools)", path.display()),
+            reason: format!("`{}` does not exist: run `cargo xtask tools`, or set JOBWRIGHT_TOOLS", path.display()),
         })
     }
 }

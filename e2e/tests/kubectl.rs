@@ -1,7 +1,7 @@
 //! Real kubectl says the same to a drydock as to a cluster: `transcripts/kubectl/*.txt`, one test each.
 //!
-//! With `JOBWRIGHT_TARGET` (a kubeconfig) they play on a cluster, with an image of it that has `sh` in `JOBWRIGHT_IMAGE`;
-//! with `JOBWRIGHT_RECORD=1` what it answers is written into the transcripts.
+//! With `JOBWRIGHT_TARGET` (a cluster of `cluster up`, or a kubeconfig) they play on a cluster, with an image of it that
+//! has `sh` in `JOBWRIGHT_IMAGE`; with `JOBWRIGHT_RECORD=1` what it answers is written into the transcripts.
 
 #![expect(clippy::disallowed_methods, reason = "the environment says where to play")]
 
@@ -19,10 +19,7 @@ fn directory() -> PathBuf {
 
 fn theatre() -> Result<Theatre> {
     let tools = Tools::find(&Tools::directory(None)?, [])?;
-    let target = match env::var_os("JOBWRIGHT_TARGET") {
-        Some(kubeconfig) => Target::Cluster(kubeconfig.into()),
-        None => Target::drydock()?,
-    };
+    let target = Target::named(&env::var("JOBWRIGHT_TARGET").unwrap_or_else(|_| "drydock".to_owned()))?;
     let image = env::var("JOBWRIGHT_IMAGE").unwrap_or_else(|_| "busybox:1".to_owned());
     Ok(Theatre { target, programs: vec![("kubectl".to_owned(), tools.kubectl().to_owned())], image })
 }

@@ -29,7 +29,7 @@ enum Command {
         /// Where to, as NAME-VERSION/NAME; a cache outside the tree unless told otherwise
         #[arg(long, value_name = "DIRECTORY", env = "JOBWRIGHT_TOOLS")]
         directory: Option<std::path::PathBuf>,
-        /// Only these: helm-3.17.3
+        /// Only these: helm-3.17.3; without any, Helm and kubectl
         names: Vec<String>,
     },
 }

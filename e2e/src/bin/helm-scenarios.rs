@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Play the scenarios of Helm and compare with reality
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// `drydock`, or the kubeconfig of a cluster
+    /// `drydock`, the name of a cluster of `cluster up`, or a kubeconfig
     #[arg(long, value_name = "TARGET", default_value = "drydock")]
     target: String,
     /// Versions of Helm, with commas between
@@ -127,13 +127,7 @@ fn tell(ended: usize, total: usize, played: &Played<'_>) {
 fn stage(arguments: &Arguments, helms: BTreeSet<HelmVersion>) -> anyhow::Result<Stage> {
     let directory = Tools::directory(arguments.tools.clone())?;
     let tools = Tools::find(&directory, helms)?;
-    let target = if arguments.target == "drydock" {
-        Target::drydock()?
-    } else {
-        let kubeconfig = Path::new(&arguments.target);
-        let kubeconfig = kubeconfig.canonicalize().with_context(|| format!("no kubeconfig `{}`", arguments.target))?;
-        Target::Cluster(kubeconfig)
-    };
+    let target = Target::named(&arguments.target)?;
     Ok(Stage {
         tools,
         target,

@@ -1,0 +1,81 @@
+//! Our own programs without dynamic libraries, which is what an image of one file needs.
+
+use crate::error::Error;
+use crate::install::{Tell, debian};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A program of this workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// What `cluster load` calls it.
+    pub name: &'static str,
+    /// The package.
+    pub package: &'static str,
+    /// The program of it.
+    pub program: &'static str,
+    /// What an image of it is called.
+    pub image: &'static str,
+}
+
+/// What is released.
+pub const JOBWRIGHT: Own =
+    Own { name: "jobwright", package: "jobwright", program: "jobwright", image: "jobwright.local/jobwright:e2e" };
+
+/// What the tests run inside a cluster.
+pub const WEBHOOK: Own =
+    Own { name: "webhook", package: "jobwright-e2e", program: "webhook", image: "jobwright.local/webhook:e2e" };
+
+impl Own {
+    /// Builds it for musl, and says where it is.
+    pub fn build(self, work: &Path, tell: Tell<'_>) -> Result<PathBuf, Error> {
+        let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+        debian::install(debian::MUSL, work, tell)?;
+        if !has_target(&target) {
+            tell(&format!("adding the Rust target {target}"));
+            run(Command::new("rustup").args(["target", "add", &target]).current_dir(workspace())).map_err(|error| {
+                let reason = format!("{}; run `rustup target add {target}`", error.explain());
+                Error::Tool { tool: format!("the Rust target {target}"), reason }
+            })?;
+        }
+        tell(&format!("building {} for {target}", self.program));
+        let build = ["build", "--quiet", "--release", "--locked", "--target", &target];
+        let what = ["--package", self.package, "--bin", self.program];
+        run(Command::new("cargo").args(build).args(what).current_dir(workspace()))?;
+        Ok(target_directory()?.join(target).join("release").join(self.program))
+    }
+}
+
+/// The sources that this was built from.
+fn workspace() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+fn has_target(target: &str) -> bool {
+    let installed = run(Command::new("rustup").args(["target", "list", "--installed"]).current_dir(workspace()));
+    installed.is_ok_and(|list| list.lines().any(|line| line == target))
+}
+
+/// Where Cargo puts what it builds.
+fn target_directory() -> Result<PathBuf, Error> {
+    #[derive(serde::Deserialize)]
+    struct Metadata {
+        target_directory: PathBuf,
+    }
+    let said = run(Command::new("cargo")
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(workspace()))?;
+    let metadata: Metadata = serde_json::from_str(&said).map_err(Error::json("what Cargo says about the workspace"))?;
+    Ok(metadata.target_directory)
+}
+
+fn run(command: &mut Command) -> Result<String, Error> {
+    let line = format!("{command:?}");
+    let ended = command.stdin(Stdio::null()).output().map_err(Error::io(format!("start {line}")))?;
+    if ended.status.success() {
+        Ok(String::from_utf8_lossy(&ended.stdout).into_owned())
+    } else {
+        let reason = format!("{}\n{}", ended.status, String::from_utf8_lossy(&ended.stderr).trim());
+        Err(Error::Command { command: line, reason })
+    }
+}
