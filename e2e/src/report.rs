@@ -4,7 +4,7 @@ mod json;
 mod page;
 
 pub use json::json;
-pub use page::page;
+pub use page::{Beside, page};
 
 use crate::play::{Result, StepDifference};
 use crate::run::{End, Played};

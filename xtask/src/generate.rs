@@ -2,16 +2,21 @@
 
 mod cli;
 mod kinds;
+mod transcripts;
 
 use anyhow::{Context as _, Result, bail};
 use std::fs;
 use std::path::Path;
 
 /// How a page comes about.
-type Page = fn() -> String;
+type Page = fn() -> Result<String>;
 
 /// What is generated, and from what.
-const FILES: &[(&str, Page)] = &[("docs/reference/cli.md", cli::page), ("docs/reference/kinds.md", kinds::page)];
+const FILES: &[(&str, Page)] = &[
+    ("docs/reference/cli.md", || Ok(cli::page())),
+    ("docs/reference/kinds.md", || Ok(kinds::page())),
+    ("docs/conformance/kubectl.md", transcripts::page),
+];
 
 /// Writes every generated file, or says which are out of date.
 pub(crate) fn run(check: bool) -> Result<()> {
@@ -19,7 +24,7 @@ pub(crate) fn run(check: bool) -> Result<()> {
     let mut stale = Vec::new();
     for (name, page) in FILES {
         let path = root.join(name);
-        let text = page();
+        let text = page()?;
         if fs::read_to_string(&path).is_ok_and(|known| known == text) {
             continue;
         }

@@ -52,6 +52,9 @@ struct Arguments {
     /// Write a page with the results here
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
+    /// Show these results (of `--json`, on a cluster) beside on the page
+    #[arg(long, value_name = "FILE", requires = "page")]
+    beside: Option<PathBuf>,
     /// Write the results here, for machines
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -108,7 +111,8 @@ fn main() -> anyhow::Result<ExitCode> {
     println!("{}", summary.line());
     if let Some(file) = &arguments.page {
         let target = if arguments.target == "drydock" { "drydock" } else { "a cluster" };
-        write(file, &report::page(target, &played))?;
+        let beside = arguments.beside.as_deref().map(read_beside).transpose()?;
+        write(file, &report::page(target, &played, beside.as_ref()))?;
     }
     if let Some(file) = &arguments.json {
         write(file, &serde_json::to_string_pretty(&report::json(&played))?)?;
@@ -135,6 +139,12 @@ fn stage(arguments: &Arguments, helms: BTreeSet<HelmVersion>) -> anyhow::Result<
         patience: Duration::from_secs(arguments.patience),
         keep_going: arguments.keep_going,
     })
+}
+
+fn read_beside(file: &Path) -> anyhow::Result<report::Beside> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
+    let document = serde_json::from_str(&text).with_context(|| format!("`{}` is no JSON", file.display()))?;
+    Ok(report::Beside::read(&document))
 }
 
 fn write(file: &Path, text: &str) -> anyhow::Result<()> {

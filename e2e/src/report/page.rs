@@ -4,16 +4,41 @@ use super::{Summary, chain};
 use crate::play::{Result, StepDifference};
 use crate::run::{End, Played};
 use crate::version::HelmVersion;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Longer texts are cut: the page says why, the comparison itself shows all.
 const LONGEST: usize = 240;
 
+/// The results of another run, on a cluster, by scenario and version.
+#[derive(Debug, Default)]
+pub struct Beside(BTreeMap<(String, String), String>);
+
+impl Beside {
+    /// Reads what [`super::json`] wrote.
+    pub fn read(document: &Value) -> Self {
+        let plays = document.get("plays").and_then(Value::as_array).into_iter().flatten();
+        let text = |play: &Value, field: &str| play.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Self(plays.map(|play| ((text(play, "scenario"), text(play, "helm")), text(play, "result"))).collect())
+    }
+
+    fn of(&self, scenario: &str, version: HelmVersion) -> &str {
+        self.0.get(&(scenario.to_owned(), version.number().to_owned())).map_or("not played", String::as_str)
+    }
+}
+
+const AS_IN_REALITY: &str = "as in reality";
+
 /// The page, in Markdown.
-pub fn page(target: &str, played: &[Played<'_>]) -> String {
+pub fn page(target: &str, played: &[Played<'_>], beside: Option<&Beside>) -> String {
     let Summary { as_in_reality, different, need_containers, .. } = Summary::new(played);
     let total = as_in_reality + different + need_containers;
     let mut page = format!("# Helm on {target}\n\n{as_in_reality} of {total} plays end as in reality.\n");
+    if let Some(beside) = beside {
+        let same = played.iter().filter(|it| beside.of(&it.scenario.name, it.version) == AS_IN_REALITY).count();
+        let _ = writeln!(page, "Played on a real cluster beside it, {same} of {total} do.");
+    }
     let mut section = "";
     let mut plays = played.iter().peekable();
     while let Some(first) = plays.next() {
@@ -27,7 +52,8 @@ pub fn page(target: &str, played: &[Played<'_>]) -> String {
             // Writing to a String cannot fail.
             let _ = write!(page, "\n## {section}\n\n| | {} |\n|---|---|---|---|\n", versions.join(" | "));
         }
-        let _ = writeln!(page, "| `{}`: {} | {} |", first.scenario.name, cell(&first.scenario.about), cells(&row));
+        let _ =
+            writeln!(page, "| `{}`: {} | {} |", first.scenario.name, cell(&first.scenario.about), cells(&row, beside));
     }
     let notes: String = notes(played).collect();
     if !notes.is_empty() {
@@ -51,14 +77,18 @@ fn notes<'a>(played: &'a [Played<'a>]) -> impl Iterator<Item = String> {
     })
 }
 
-fn cells(row: &[&Played<'_>]) -> String {
+fn cells(row: &[&Played<'_>], beside: Option<&Beside>) -> String {
     let of = |version: HelmVersion| {
-        let played = row.iter().find(|played| played.version == version);
-        match played.map(|played| &played.end) {
-            None => "–",
-            Some(End::Played(Result::AsInReality(_), _)) => "as in reality",
-            Some(End::Played(Result::Differs(_) | Result::Broken(_), _)) => "not yet",
-            Some(End::NeedsContainers) => "not yet: needs running containers",
+        let Some(played) = row.iter().find(|played| played.version == version) else { return "–".to_owned() };
+        let own = match played.end {
+            End::Played(Result::AsInReality(_), _) => AS_IN_REALITY,
+            End::Played(Result::Differs(_) | Result::Broken(_), _) => "not yet",
+            End::NeedsContainers => "not yet: needs running containers",
+        };
+        match beside.map(|beside| beside.of(&played.scenario.name, version)) {
+            None => own.to_owned(),
+            Some(other) if own == AS_IN_REALITY && other == AS_IN_REALITY => "both as in reality".to_owned(),
+            Some(other) => format!("{own}; cluster: {other}"),
         }
     };
     HelmVersion::ALL.map(of).join(" | ")
@@ -145,6 +175,12 @@ mod tests {
 
 - `one`, 4.3.1: step 1, `helm list`; exit: expected `0`, seen `1`
 ";
-        assert_eq!(page("drydock", &played), expected);
+        assert_eq!(page("drydock", &played, None), expected);
+        let beside = Beside::read(&serde_json::json!({"plays": [
+            {"scenario": "one", "helm": "3.17.3", "result": "as in reality"},
+            {"scenario": "one", "helm": "4.3.1", "result": "differs"}]}));
+        let both = page("drydock", &played, Some(&beside));
+        assert!(both.contains("Played on a real cluster beside it, 1 of 3 do."), "{both}");
+        assert!(both.contains("| both as in reality | not yet: needs running containers; cluster: not played | not yet; cluster: differs |"), "{both}");
     }
 }
