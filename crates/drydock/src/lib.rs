@@ -31,10 +31,9 @@
 //!
 //! # Where things are
 //!
-//! A request takes one way through the house: it is [routed](request) to a verb on a resource, the [verb](verbs) changes
-//! the object ([patches](patch), the [kind's rules](kinds), [admission]), the [store] gives the change a revision and
-//! remembers it, [watches](server) and the [controllers](life) see it and act as clients in turn. Nothing but the store
-//! changes state.
+//! A request takes one way through the house: it is routed to a verb on a resource, the verb changes the object (patches,
+//! the kind's rules, admission), the store gives the change a revision and remembers it, watches and the controllers see it
+//! and act as clients in turn. Nothing but the store changes state.
 //!
 //! | room | what is in it |
 //! |---|---|
