@@ -92,6 +92,11 @@ impl Command {
 
     fn prepare(&self) -> std::process::Command {
         let mut command = std::process::Command::new(&self.program);
+        if self.signal.is_some() {
+            // Whoever started this in the background may have had it ignore signals, and children inherit that.
+            command = std::process::Command::new("/usr/bin/env");
+            command.arg("--default-signal=INT,TERM").arg(&self.program);
+        }
         command
             .args(&self.arguments)
             .env_clear()
