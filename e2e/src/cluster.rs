@@ -37,6 +37,7 @@ pub use name::{Name, NotAName};
 pub use place::Place;
 pub use record::{Record, Skipped, Tier};
 pub use status::status;
+pub use toolbox::install;
 pub use up::{Wanted, up};
 
 /// Where deployers find a repository of the git server.

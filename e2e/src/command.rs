@@ -19,6 +19,7 @@ pub(crate) struct Command {
     program: PathBuf,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
+    directory: Option<PathBuf>,
     stdin: Option<String>,
     deadline: Duration,
     signal: Option<(Signal, Duration)>,
@@ -39,6 +40,7 @@ impl Command {
             program: program.to_owned(),
             arguments: Vec::new(),
             environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+            directory: None,
             stdin: None,
             deadline: Duration::from_mins(1),
             signal: None,
@@ -60,6 +62,12 @@ impl Command {
 
     pub(crate) fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Runs it in a directory.
+    pub(crate) fn directory(mut self, directory: &Path) -> Self {
+        self.directory = Some(directory.to_owned());
         self
     }
 
@@ -104,6 +112,9 @@ impl Command {
             .stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
         command
     }
 

@@ -20,6 +20,7 @@ mod object;
 pub mod outcome;
 pub mod play;
 pub mod report;
+pub mod results;
 pub mod run;
 pub mod scenario;
 mod state;

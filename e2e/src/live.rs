@@ -2,9 +2,13 @@
 //!
 //! One switch says where: the name of a cluster of `cluster up`, or the path of a kubeconfig.
 
+mod deploy;
+mod film;
 mod git;
 mod stage;
 
+pub use deploy::{Deploys, Said};
+pub use film::Film;
 pub use git::Repository;
 pub use stage::Stage;
 
@@ -65,9 +69,26 @@ impl Live {
         Ok(Self { kubeconfig, tools: tools(helms)?, image: image.to_owned(), own: Some((place, record)) })
     }
 
+    /// Where the cluster is.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// The tools.
+    pub fn tools(&self) -> &Tools {
+        &self.tools
+    }
+
     /// Whether it has a deployer.
     pub fn has(&self, deployer: Deployer) -> bool {
         self.own.as_ref().is_some_and(|(_, record)| record.deployers.contains(&deployer))
+    }
+
+    /// What it is, in a few words.
+    pub fn about(&self) -> String {
+        let Some((_, record)) = &self.own else { return "another's cluster".to_owned() };
+        let deployers: Vec<String> = record.deployers.iter().map(ToString::to_string).collect();
+        format!("Kubernetes {}, {} tier, {}", record.kubernetes, record.tier, deployers.join(", "))
     }
 
     /// Why a test that needs these cannot be run here; `None` if it can.

@@ -1,10 +1,10 @@
 //! Telling how plays ended: lines for people, a page, a document for machines.
 
-mod json;
 mod page;
+mod results;
 
-pub use json::json;
-pub use page::{Beside, page};
+pub use page::page;
+pub use results::{Results, lines};
 
 use crate::play::{Result, StepDifference};
 use crate::run::{End, Played};

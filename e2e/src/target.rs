@@ -1,7 +1,7 @@
 //! What scenarios are played against: a cluster that is there, or a drydock of one's own.
 
 use crate::clock;
-use crate::cluster::{Name, Place};
+use crate::cluster::{Name, Place, Record, Tier};
 use crate::command::{Command, send};
 use crate::error::Error;
 use crate::outcome::Signal;
@@ -50,18 +50,15 @@ impl Target {
 
     /// The drydock of the `jobwright` that was built with this program.
     pub fn drydock() -> Result<Self, Error> {
-        let own = std::env::current_exe().map_err(Error::io("find the place of this program"))?;
-        let mut directory = own.parent().unwrap_or(Path::new("."));
-        // Tests are one below.
-        if directory.ends_with("deps") {
-            directory = directory.parent().unwrap_or(directory);
-        }
-        let binary = directory.join("jobwright");
-        if !binary.is_file() {
-            let reason = format!("`{}` does not exist: build it with `cargo build`", binary.display());
-            return Err(Error::Tool { tool: "jobwright".to_owned(), reason });
-        }
-        Ok(Self::Drydock { binary })
+        Ok(Self::Drydock { binary: jobwright()? })
+    }
+
+    /// Whether containers run there: in drydock and in any cluster but a light one of ours.
+    pub fn runs_containers(&self) -> bool {
+        let Self::Cluster(kubeconfig) = self else { return true };
+        let own = Place::all().into_iter().find(|place| place.kubeconfig() == *kubeconfig);
+        let record = own.and_then(|place| Record::read(&place).ok().flatten());
+        record.is_none_or(|record| record.tier == Tier::Full)
     }
 
     /// Makes the target answer; files that it needs go into the directory.
@@ -111,4 +108,20 @@ impl Drop for Opened {
         let _ = child.kill();
         let _ = child.wait();
     }
+}
+
+/// The `jobwright` that was built with this program.
+pub(crate) fn jobwright() -> Result<PathBuf, Error> {
+    let own = std::env::current_exe().map_err(Error::io("find the place of this program"))?;
+    let mut directory = own.parent().unwrap_or(Path::new("."));
+    // Tests are one below.
+    if directory.ends_with("deps") {
+        directory = directory.parent().unwrap_or(directory);
+    }
+    let binary = directory.join("jobwright");
+    if !binary.is_file() {
+        let reason = format!("`{}` does not exist: build it with `cargo build`", binary.display());
+        return Err(Error::Tool { tool: "jobwright".to_owned(), reason });
+    }
+    Ok(binary)
 }

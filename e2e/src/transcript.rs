@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A command starts with `$ ` and goes on over `> ` lines. What it prints follows, standard output before standard
-//! error, with everything made up by the cluster replaced (`masks`). Lines before the first command say what it is about.
+//! error, with everything made up by the cluster replaced (`masks`). Lines before the first command say what it is about; `# Needs
+//! containers.` is one that is skipped where none run.
 
 mod file;
 mod masks;

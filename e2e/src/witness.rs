@@ -76,12 +76,26 @@ impl Witness {
 
     /// The containers that were started so far, by Job, Pod or Deployment, counting those of these Pods too.
     pub(crate) fn runs(&self, pods: &[&Object]) -> String {
+        self.catch_up(pods).runs()
+    }
+
+    /// How many containers of a Job were started so far, counting those of these Pods too.
+    pub(crate) fn runs_of(&self, job: &str, pods: &[&Object]) -> usize {
+        self.catch_up(pods).runs_of(job)
+    }
+
+    /// The same of all Jobs whose names start so.
+    pub(crate) fn runs_like(&self, start: &str, pods: &[&Object]) -> usize {
+        self.catch_up(pods).runs_like(start)
+    }
+
+    fn catch_up(&self, pods: &[&Object]) -> MutexGuard<'_, Seen> {
         // A witness that lags for longer is behind a broken watch; the Pods that were read count all the same.
         self.board.wait(LAG, |seen| seen.has_caught_up(pods));
         let mut seen = self.board.lock();
         for pod in pods {
             seen.count(pod);
         }
-        seen.runs()
+        seen
     }
 }

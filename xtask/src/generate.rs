@@ -1,12 +1,15 @@
 //! Files that are generated from the code, each by one function.
 
 mod cli;
+mod helm;
 mod kinds;
+mod live;
+mod plan;
 mod transcripts;
 
 use anyhow::{Context as _, Result, bail};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How a page comes about.
 type Page = fn() -> Result<String>;
@@ -15,8 +18,16 @@ type Page = fn() -> Result<String>;
 const FILES: &[(&str, Page)] = &[
     ("docs/reference/cli.md", || Ok(cli::page())),
     ("docs/reference/kinds.md", || Ok(kinds::page())),
+    ("docs/reference/plan.schema.json", plan::schema),
+    ("docs/conformance/helm.md", helm::page),
     ("docs/conformance/kubectl.md", transcripts::page),
+    ("docs/conformance/real-cluster.md", live::page),
 ];
+
+/// What the last nightly run wrote down.
+fn results(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/conformance/results").join(file)
+}
 
 /// Writes every generated file, or says which are out of date.
 pub(crate) fn run(check: bool) -> Result<()> {

@@ -1,13 +1,15 @@
 //! Chores of this repository. `cargo xtask generate` writes what is generated from the code; with `--check` it only
-//! says what is out of date. `cargo xtask tools` installs what the end-to-end tests run.
+//! says what is out of date. `cargo xtask tools` installs what the end-to-end tests run, `cargo xtask bench` measures.
 
 #![expect(clippy::print_stdout, reason = "this is where the command prints")]
 
+mod bench;
 mod generate;
 mod tools;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use std::time::Duration;
 
 #[derive(Parser)]
 #[command(name = "xtask", about)]
@@ -24,11 +26,23 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Measure, and write docs/benchmarks.md
+    Bench {
+        /// Measure a tenth of it and only show the page
+        #[arg(long)]
+        quick: bool,
+        /// Measure only the sections with this in their title, and only show them
+        #[arg(long, value_name = "TEXT")]
+        only: Option<String>,
+    },
     /// Install the released tools that the end-to-end tests run
     Tools {
         /// Where to, as NAME-VERSION/NAME; a cache outside the tree unless told otherwise
         #[arg(long, value_name = "DIRECTORY", env = "JOBWRIGHT_TOOLS")]
         directory: Option<std::path::PathBuf>,
+        /// How many minutes making one of them may take
+        #[arg(long, value_name = "MINUTES", default_value_t = 30)]
+        patience: u64,
         /// Only these: helm-3.17.3; without any, Helm and kubectl
         names: Vec<String>,
     },
@@ -37,6 +51,7 @@ enum Command {
 fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Generate { check } => generate::run(check),
-        Command::Tools { directory, names } => tools::run(directory, &names),
+        Command::Bench { quick, only } => bench::run(quick, only.as_deref()),
+        Command::Tools { directory, patience, names } => tools::run(directory, Duration::from_mins(patience), &names),
     }
 }

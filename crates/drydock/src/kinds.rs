@@ -180,13 +180,15 @@ pub fn built_in() -> &'static [Arc<Kind>] {
 pub(crate) struct Kinds {
     /// By group, version and plural.
     served: BTreeMap<(String, String, String), Arc<Kind>>,
+    /// By what they are stored in, each in its preferred version.
+    by_storage: BTreeMap<Storage, Arc<Kind>>,
     /// Goes up with every change, so that documents about the kinds can be kept until then.
     generation: u64,
 }
 
 impl Default for Kinds {
     fn default() -> Self {
-        let mut kinds = Self { served: BTreeMap::new(), generation: 0 };
+        let mut kinds = Self { served: BTreeMap::new(), by_storage: BTreeMap::new(), generation: 0 };
         for kind in BUILT_IN.iter() {
             kinds.add(Arc::clone(kind));
         }
@@ -197,12 +199,20 @@ impl Default for Kinds {
 impl Kinds {
     pub(crate) fn add(&mut self, kind: Arc<Kind>) {
         self.generation += 1;
+        // What is stored as a kind of another group is preferred there.
+        if kind.storage.is(&kind.group, &kind.plural) {
+            let preferred = self.by_storage.entry(kind.storage.clone()).or_insert_with(|| Arc::clone(&kind));
+            if version_rank(&kind.version) >= version_rank(&preferred.version) {
+                *preferred = Arc::clone(&kind);
+            }
+        }
         self.served.insert((kind.group.clone(), kind.version.clone(), kind.plural.clone()), kind);
     }
 
     /// Takes all versions of a kind away.
     pub(crate) fn remove(&mut self, group: &str, plural: &str) {
         self.generation += 1;
+        self.by_storage.remove(&Storage::new(group, plural));
         self.served.retain(|(its_group, _, its_plural), _| its_group != group || its_plural != plural);
     }
 
@@ -233,13 +243,7 @@ impl Kinds {
 
     /// The kind whose objects a storage holds, in its preferred version.
     pub(crate) fn of_storage(&self, storage: &Storage) -> Option<&Arc<Kind>> {
-        let start = (storage.group.to_string(), String::new(), String::new());
-        self.served
-            .range(start..)
-            .take_while(|((group, ..), _)| **group == *storage.group)
-            .map(|(_, kind)| kind)
-            .filter(|kind| *kind.plural == *storage.plural && kind.storage == *storage)
-            .max_by_key(|kind| version_rank(&kind.version))
+        self.by_storage.get(storage)
     }
 
     /// Every kind, once for each version it is served in.

@@ -81,6 +81,8 @@ pub(crate) struct Struct {
     /// The name of the definition, for built-in types: `io.k8s.api.batch.v1.JobSpec`.
     pub(crate) definition: Option<String>,
     pub(crate) fields: BTreeMap<String, Field>,
+    /// The names of those that are written even when empty.
+    pub(crate) kept: Vec<String>,
     /// Owned as a whole by server-side apply.
     pub(crate) atomic: bool,
     /// Fields that the schema does not know are kept.
@@ -306,6 +308,7 @@ impl<'a> Import<'a> {
         }
         Shape::Struct(Struct {
             definition: definition.map(str::to_owned),
+            kept: fields.iter().filter(|(_, field)| field.keep_empty).map(|(name, _)| name.clone()).collect(),
             fields,
             atomic,
             open: flag(schema, "x-kubernetes-preserve-unknown-fields"),
@@ -319,6 +322,7 @@ impl<'a> Import<'a> {
             self.node_mut(root).shape = Shape::Struct(Struct {
                 definition: None,
                 fields: BTreeMap::new(),
+                kept: Vec::new(),
                 atomic: false,
                 open: true,
                 embedded: false,

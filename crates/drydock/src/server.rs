@@ -156,11 +156,8 @@ where
             drydock.start_driver();
             let (parts, body) = request.into_parts();
             let limited = http_body_util::Limited::new(body, BODY_LIMIT);
-            let bytes = limited.collect().await.map(http_body_util::Collected::to_bytes);
-            Ok(match bytes {
-                Ok(bytes) => drydock.respond(&parts, bytes),
-                Err(error) => Self::respond_unread(&*error),
-            })
+            let body = limited.collect().await.map(http_body_util::Collected::to_bytes);
+            Ok(drydock.respond(&parts, body.map_err(|error| Self::refuse_body(&*error))))
         })
     }
 }

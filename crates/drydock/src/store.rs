@@ -256,8 +256,13 @@ impl<'a> Snapshot<'a> {
         namespace: Option<&str>,
         after: Option<&Key>,
     ) -> impl Iterator<Item = Arc<Object>> + use<'a> {
-        let mut merged: BTreeMap<Key, Option<Arc<Object>>> = BTreeMap::new();
         let changed = self.then;
+        if changed.is_empty() {
+            let objects: Vec<Arc<Object>> =
+                range(self.now, namespace, after).map(|(_, object)| Arc::clone(object)).collect();
+            return objects.into_iter();
+        }
+        let mut merged: BTreeMap<Key, Option<Arc<Object>>> = BTreeMap::new();
         let wanted = |key: &Key| {
             namespace.is_none_or(|namespace| &*key.namespace == namespace) && after.is_none_or(|after| key > after)
         };
@@ -267,7 +272,7 @@ impl<'a> Snapshot<'a> {
         for (key, object) in range(self.now, namespace, after) {
             merged.entry(key.clone()).or_insert_with(|| Some(Arc::clone(object)));
         }
-        merged.into_values().flatten()
+        merged.into_values().flatten().collect::<Vec<_>>().into_iter()
     }
 }
 

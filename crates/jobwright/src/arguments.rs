@@ -1,5 +1,13 @@
 //! The arguments of the command line.
 
+mod cluster;
+mod deploy;
+mod ledger;
+
+pub(crate) use cluster::Cluster;
+pub(crate) use deploy::{Deploy, Guards, Output, Plan, Run, Selection};
+pub(crate) use ledger::{History, Ledgers, Logs};
+
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 use std::net::SocketAddr;
@@ -17,6 +25,18 @@ const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Deploy a release: its components, with the jobs before and after them
+    Deploy(Box<Deploy>),
+    /// Show what a deploy would do, and why
+    Plan(Box<Plan>),
+    /// Run one job of a release
+    Run(Box<Run>),
+    /// Show how the jobs of a release stand
+    Status(Box<Ledgers>),
+    /// List the runs of jobs, the newest first
+    History(Box<History>),
+    /// Print the end of a run's log, also when its Job is gone
+    Logs(Box<Logs>),
     /// Show a release with a job, in a cluster that lives in memory
     Demo(Demo),
     /// Serve a Kubernetes API that lives in memory
@@ -31,8 +51,12 @@ pub(crate) enum Command {
 }
 
 /// Commands by what they are for, in the order of the help. Every command is in one of them.
-const GROUPS: &[(&str, &[&str])] =
-    &[("Try it, without a cluster", &["demo", "drydock"]), ("Shell and manual", &["completions", "man"])];
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Deploy a release with its jobs", &["deploy", "plan", "run"]),
+    ("See what has run", &["status", "history", "logs"]),
+    ("Try it, without a cluster", &["demo", "drydock"]),
+    ("Shell and manual", &["completions", "man"]),
+];
 
 #[derive(Args, Debug)]
 pub(crate) struct Demo {

@@ -1,7 +1,13 @@
 //! What the commands do: one file a command.
 
 mod demo;
+mod deploy;
 mod drydock;
+mod ledgers;
+mod plan;
+mod run;
+mod session;
+mod signals;
 
 use crate::arguments::{self, Arguments, Command};
 use crate::failure::{ErrorExt as _, Failure, Kind};
@@ -10,6 +16,12 @@ use std::io::Write as _;
 /// Runs a command.
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
+        Command::Deploy(arguments) => deploy::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Status(arguments) => ledgers::status(&arguments),
+        Command::History(arguments) => ledgers::history(&arguments),
+        Command::Logs(arguments) => ledgers::logs(&arguments),
         Command::Demo(demo) => demo::run(&demo),
         Command::Drydock(drydock) => drydock::run(drydock),
         Command::Completions { shell } => {

@@ -9,6 +9,12 @@ pub(crate) enum Kind {
     Usage,
     /// The cluster cannot be reached, or refuses.
     Cluster,
+    /// Nobody knows all of it: a run whose end nobody saw.
+    Partial,
+    /// It was cancelled.
+    Cancelled,
+    /// What was asked for did not come out well; it has been told.
+    Negative,
     /// Something that should not happen happened.
     Internal,
 }
@@ -16,9 +22,11 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) fn exit_code(self) -> u8 {
         match self {
-            Self::Internal => 1,
+            Self::Internal | Self::Negative => 1,
             Self::Usage => 2,
             Self::Cluster => 4,
+            Self::Partial => 5,
+            Self::Cancelled => 130,
         }
     }
 }
@@ -32,6 +40,10 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    pub(crate) fn new(kind: Kind, message: impl Display) -> Self {
+        Self { kind, source: anyhow::anyhow!("{message}"), hints: Vec::new() }
+    }
+
     pub(crate) fn hint(mut self, hint: impl Display) -> Self {
         self.hints.push(hint.to_string());
         self

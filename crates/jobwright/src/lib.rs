@@ -1,6 +1,7 @@
 //! The command line: arguments in, words and exit codes out. Everything else is in the libraries.
 
 mod arguments;
+mod cluster;
 mod commands;
 mod failure;
 mod output;

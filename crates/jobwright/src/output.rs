@@ -1,19 +1,31 @@
-//! What people see: errors with hints, and colours where there is a terminal.
+//! What people see: errors with hints, tables, progress, and colours where there is a terminal.
+
+pub(crate) mod findings;
+pub(crate) mod progress;
+pub(crate) mod report;
+pub(crate) mod table;
 
 use crate::failure::Failure;
 use anstream::{eprintln, println};
 use anstyle::{AnsiColor, Style};
+use std::io::IsTerminal as _;
+use std::time::Duration;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const DOUBTFUL: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const STRONG: Style = Style::new().bold();
 
 /// Says why a command failed and what to do about it.
 pub(crate) fn failure(failure: &Failure) {
-    eprintln!("{ERROR}error{ERROR:#}: {:#}", failure.source);
+    let text = format!("{:#}", failure.source);
+    // What came out badly has been told already, where there is nothing more to say.
+    if !text.is_empty() {
+        eprintln!("{ERROR}error{ERROR:#}: {text}");
+    }
     for hint in &failure.hints {
         eprintln!("{HINT}hint{HINT:#}: {hint}");
     }
@@ -27,4 +39,55 @@ pub(crate) fn note(line: &str) {
 /// A line of the command's output.
 pub(crate) fn line(line: &str) {
     println!("{line}");
+}
+
+/// Whether somebody watches on a terminal that can do more than write lines.
+pub(crate) fn is_watched() -> bool {
+    #[expect(clippy::disallowed_methods, reason = "the environment comes in here")]
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+    std::io::stderr().is_terminal() && !is_dumb
+}
+
+/// How wide the terminal is; the usual width where there is none.
+pub(crate) fn width() -> usize {
+    let size =
+        rustix::termios::tcgetwinsize(std::io::stderr()).or_else(|_| rustix::termios::tcgetwinsize(std::io::stdout()));
+    size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(100)
+}
+
+/// How high the terminal is.
+pub(crate) fn height() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    size.ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(24)
+}
+
+/// A duration as people say it: `0.4s`, `12s`, `3m05s`, `1h20m`.
+pub(crate) fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..10 => format!("{:.1}s", duration.as_secs_f64()),
+        10..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{}d{:02}h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_told_as_people_say_them() {
+        for (milliseconds, told) in [
+            (420, "0.4s"),
+            (9_940, "9.9s"),
+            (12_700, "12s"),
+            (185_000, "3m05s"),
+            (4_800_000, "1h20m"),
+            (90_000_000, "1d01h"),
+        ] {
+            assert_eq!(duration(Duration::from_millis(milliseconds)), told);
+        }
+    }
 }

@@ -4,15 +4,16 @@
 
 use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
-use jobwright_e2e::cluster::{self, Deployer, Name, Place, Tier, Wanted};
-use jobwright_e2e::image::build::{JOBWRIGHT, Own, WEBHOOK};
+use jobwright_e2e::cluster::{self, Deployer, Name, Place, Skipped, Tier, Wanted};
+use jobwright_e2e::image::build::{JOBWRIGHT, Own, Quality, WEBHOOK};
 use jobwright_e2e::image::{Image, Packing};
-use jobwright_e2e::install::catalogue;
+use jobwright_e2e::install::{Effort, PATIENCE, catalogue};
 use jobwright_e2e::tools::Tools;
 use std::ffi::OsString;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Start and end a real Kubernetes on this machine
 #[derive(Debug, Parser)]
@@ -30,15 +31,13 @@ enum Command {
     Up {
         #[command(flatten)]
         named: Named,
-        /// How much of a node it has
-        #[arg(long, value_enum, default_value = "full")]
-        tier: Tier,
-        /// The version of Kubernetes
-        #[arg(long, value_name = "VERSION", default_value = catalogue::KUBERNETES)]
-        kubernetes: String,
-        /// Deployers that it has, with commas between
-        #[arg(long, value_name = "DEPLOYERS", value_enum, value_delimiter = ',')]
-        with: Vec<Deployer>,
+        #[command(flatten)]
+        kind: Kind,
+    },
+    /// Install what a cluster would need, and start none
+    Tools {
+        #[command(flatten)]
+        kind: Kind,
     },
     /// End a cluster and leave nothing of it
     Down {
@@ -91,6 +90,38 @@ struct Named {
     name: Name,
 }
 
+#[derive(Debug, clap::Args)]
+struct Kind {
+    /// How much of a node it has
+    #[arg(long, value_enum, default_value = "full")]
+    tier: Tier,
+    /// The version of Kubernetes
+    #[arg(long, value_name = "VERSION", default_value = catalogue::KUBERNETES)]
+    kubernetes: String,
+    /// Deployers that it has, with commas between
+    #[arg(long, value_name = "DEPLOYERS", value_enum, value_delimiter = ',')]
+    with: Vec<Deployer>,
+    /// How many minutes making one tool may take
+    #[arg(long, value_name = "MINUTES", default_value_t = PATIENCE.as_secs() / 60)]
+    patience: u64,
+    /// How many minutes making all tools may take
+    #[arg(long, value_name = "MINUTES", default_value_t = 8 * PATIENCE.as_secs() / 60)]
+    within: u64,
+}
+
+impl Kind {
+    fn wanted(self, tools: PathBuf) -> Wanted {
+        Wanted {
+            tier: self.tier,
+            kubernetes: self.kubernetes.trim_start_matches('v').to_owned(),
+            deployers: self.with,
+            tools,
+            patience: Duration::from_mins(self.patience),
+            within: Duration::from_mins(self.within),
+        }
+    }
+}
+
 impl Named {
     fn place(&self) -> Place {
         Place::of(&self.name)
@@ -110,15 +141,16 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> anyhow::Result<()> {
     let tools = || Tools::directory(arguments.tools.clone());
     match arguments.command {
-        Command::Up { named, tier, kubernetes, with } => {
-            let kubernetes = kubernetes.trim_start_matches('v').to_owned();
-            let wanted = Wanted { tier, kubernetes, deployers: with, tools: tools()? };
+        Command::Up { named, kind } => {
             let place = named.place();
-            let record = cluster::up(&place, &wanted, &tell)?;
-            for skipped in &record.skipped {
-                println!("skipped: {}: {}", skipped.deployer, skipped.reason);
-            }
+            let record = cluster::up(&place, &kind.wanted(tools()?), &tell)?;
+            tell_skipped(&record.skipped);
             println!("cluster {} is up; from here: KUBECONFIG={}", named.name, place.kubeconfig().display());
+        }
+        Command::Tools { kind } => {
+            let wanted = kind.wanted(tools()?);
+            tell_skipped(&cluster::install(&wanted, &tell)?);
+            println!("a cluster can be started with what is in `{}`", wanted.tools.display());
         }
         Command::Down { named } => {
             let was_there = cluster::down(&named.place(), &tell)?;
@@ -144,7 +176,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
             if output.join("oci-layout").exists() {
                 bail!("`{}` holds an image already: remove it, or choose another directory", output.display());
             }
-            let program = JOBWRIGHT.build(&tools()?, &tell)?;
+            let program = JOBWRIGHT.build(&tools()?, Quality::Released, EFFORT)?;
             let layout = Image::of_program(&image, JOBWRIGHT.program, &program)?.layout(Packing::Compressed)?;
             layout.write(&output)?;
             println!("{image} {} ({} bytes) in `{}`", layout.digest(), layout.size(), output.display());
@@ -159,10 +191,19 @@ fn tell(line: &str) {
     println!("{line}");
 }
 
+fn tell_skipped(skipped: &[Skipped]) {
+    for skipped in skipped {
+        println!("skipped: {}: {}", skipped.deployer, skipped.reason);
+    }
+}
+
+/// Programs of ours take as long as they take.
+const EFFORT: Effort<'static> = Effort { tell: &tell, patience: PATIENCE };
+
 fn load(place: &Place, tools: &Path, image: &Path) -> anyhow::Result<()> {
     let own: Option<Own> = [JOBWRIGHT, WEBHOOK].into_iter().find(|own| Path::new(own.name) == image);
     if let Some(own) = own {
-        let program = own.build(tools, &tell)?;
+        let program = own.build(tools, Quality::Tested, EFFORT)?;
         cluster::load_image(place, &Image::of_program(own.image, own.program, &program)?)?;
         println!("loaded {}", own.image);
     } else {

@@ -49,15 +49,9 @@ struct Arguments {
     /// An image that has `sh`
     #[arg(long, value_name = "IMAGE", default_value = "busybox:1")]
     image: String,
-    /// Write a page with the results here
+    /// Write the results here, one line of JSON for each play
     #[arg(long, value_name = "FILE")]
-    page: Option<PathBuf>,
-    /// Show these results (of `--json`, on a cluster) beside on the page
-    #[arg(long, value_name = "FILE", requires = "page")]
-    beside: Option<PathBuf>,
-    /// Write the results here, for machines
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    results: Option<PathBuf>,
     /// List the plays that are asked for instead of playing them
     #[arg(long)]
     list: bool,
@@ -82,7 +76,8 @@ fn main() -> anyhow::Result<ExitCode> {
     let choice = Choice {
         versions: arguments.helm.clone(),
         only: arguments.only.clone(),
-        containers: !arguments.without.contains(&Without::Containers),
+        containers: !arguments.without.contains(&Without::Containers)
+            && Target::named(&arguments.target)?.runs_containers(),
     };
     let plays = choice.plays(&scenarios).repeat(arguments.repeat.max(1));
     if plays.is_empty() {
@@ -109,13 +104,8 @@ fn main() -> anyhow::Result<ExitCode> {
     }
     let summary = Summary::new(&played);
     println!("{}", summary.line());
-    if let Some(file) = &arguments.page {
-        let target = if arguments.target == "drydock" { "drydock" } else { "a cluster" };
-        let beside = arguments.beside.as_deref().map(read_beside).transpose()?;
-        write(file, &report::page(target, &played, beside.as_ref()))?;
-    }
-    if let Some(file) = &arguments.json {
-        write(file, &serde_json::to_string_pretty(&report::json(&played))?)?;
+    if let Some(file) = &arguments.results {
+        write(file, &report::lines(&played))?;
     }
     Ok(if summary.different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -139,12 +129,6 @@ fn stage(arguments: &Arguments, helms: BTreeSet<HelmVersion>) -> anyhow::Result<
         patience: Duration::from_secs(arguments.patience),
         keep_going: arguments.keep_going,
     })
-}
-
-fn read_beside(file: &Path) -> anyhow::Result<report::Beside> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
-    let document = serde_json::from_str(&text).with_context(|| format!("`{}` is no JSON", file.display()))?;
-    Ok(report::Beside::read(&document))
 }
 
 fn write(file: &Path, text: &str) -> anyhow::Result<()> {

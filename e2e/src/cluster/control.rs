@@ -24,8 +24,7 @@ pub(super) fn start_forwarding(site: &Site<'_>, listener: Option<TcpListener>) -
     let Some(listener) = listener else { return Ok(()) };
     let port = listener.local_addr().map_err(Error::io("ask for the port of a socket"))?.port();
     authority::kubeconfig_for_host(site.place, port)?;
-    let own = std::env::current_exe().map_err(Error::io("find the place of this program"))?;
-    Daemon::new("forward", &own)
+    Daemon::own("forward")
         .words(&format!("forward {}:{}", address::NODE, address::API_PORT))
         .stdin(listener.into())
         .start(site.place)

@@ -48,7 +48,9 @@ pub(super) fn clear(place: &Place) -> Result<(), Error> {
         }
         process::kill(&left);
         std::thread::sleep(PAUSE);
-        left = process::all(place);
+        // A process leaves its namespace before it closes what it has open.
+        left.retain(|number| !process::has_ended(*number));
+        left.extend(process::all(place));
     }
     if !left.is_empty() {
         return Err(refused(format!("the processes {left:?} cannot be killed")));

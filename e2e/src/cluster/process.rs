@@ -15,6 +15,9 @@ use std::process::{Command, Stdio};
 /// Programs of the system, for what daemons start themselves.
 pub(super) const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// This program, whatever its file is called by now.
+const OWN: &str = "/proc/self/exe";
+
 /// A process that is going to run on by itself.
 #[derive(Debug)]
 pub(super) struct Daemon {
@@ -34,6 +37,11 @@ impl Daemon {
             environment: vec![("PATH".into(), SYSTEM_PATH.into())],
             stdin: None,
         }
+    }
+
+    /// A part of this very program, even if its file was replaced by a newer build since it was started.
+    pub(super) fn own(name: &str) -> Self {
+        Self::new(name, Path::new(OWN))
     }
 
     pub(super) fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
@@ -76,6 +84,7 @@ impl Daemon {
         let output = File::options().create(true).append(true).open(&log).map_err(Error::io(doing()))?;
         let errors = output.try_clone().map_err(Error::io(doing()))?;
         let child = Command::new(&self.program)
+            .arg0(if self.program == Path::new(OWN) { Path::new("cluster") } else { &self.program })
             .args(&self.arguments)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
@@ -137,10 +146,38 @@ pub(super) fn kill(numbers: &BTreeSet<i32>) {
     }
 }
 
+/// Whether nothing of a process goes on; somebody may still have to ask how it ended.
+pub(super) fn has_ended(number: i32) -> bool {
+    let directory = PathBuf::from(format!("/proc/{number}"));
+    let Ok(status) = std::fs::read_to_string(directory.join("stat")) else { return true };
+    // The state follows the name, which may hold anything.
+    let state = status.rsplit_once(") ").map(|(_, rest)| rest.chars().next());
+    let threads = std::fs::read_dir(directory.join("task")).map_or(0, Iterator::count);
+    matches!(state, Some(Some('Z' | 'X'))) && threads <= 1
+}
+
 fn namespace_of(number: i32) -> Option<(u64, u64)> {
     identity(Path::new(&format!("/proc/{number}/ns/net")))
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_nobody_asked_for_has_ended_all_the_same() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let number = i32::try_from(child.id()).unwrap();
+        assert!(!has_ended(number));
+        child.kill().unwrap();
+        while !has_ended(number) {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(has_ended(number));
+    }
 }

@@ -23,6 +23,10 @@ pub struct Wanted {
     pub deployers: Vec<Deployer>,
     /// The directory of the tools.
     pub tools: PathBuf,
+    /// How long making one of them may take.
+    pub patience: Duration,
+    /// How long making all of them may take.
+    pub within: Duration,
 }
 
 /// Starts a cluster, or what is missing of it. This thread is inside its network namespace afterwards.
@@ -44,7 +48,7 @@ pub fn up(place: &Place, wanted: &Wanted, tell: Tell<'_>) -> Result<Record, Erro
     if all.contains(&&Deployer::Argocd) && all.contains(&&Deployer::Argocd2) {
         return Err(refused("argocd and argocd2 use the same kinds: start two clusters".to_owned()));
     }
-    let mut skipped = toolbox::install(&wanted.tools, wanted.tier, &wanted.kubernetes, &wanted.deployers, tell)?;
+    let mut skipped = toolbox::install(wanted, tell)?;
     if before.is_none() {
         // What a start that was cut short has left is not worth mending.
         clear(place)?;
@@ -127,9 +131,8 @@ fn start(
 
 /// The git and chart server, and the registry.
 fn start_servers(site: &Site<'_>) -> Result<(), Error> {
-    let own = std::env::current_exe().map_err(Error::io("find the place of this program"))?;
     let files = format!("{}:{}", address::NODE, address::FILES_PORT);
-    Daemon::new("files", &own)
+    Daemon::own("files")
         .words(&format!("serve {files}"))
         .argument(site.place.git())
         .argument(site.place.files())

@@ -1,7 +1,7 @@
 //! Our own programs without dynamic libraries, which is what an image of one file needs.
 
 use crate::error::Error;
-use crate::install::{Tell, debian};
+use crate::install::{Effort, debian};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -26,23 +26,43 @@ pub const JOBWRIGHT: Own =
 pub const WEBHOOK: Own =
     Own { name: "webhook", package: "jobwright-e2e", program: "webhook", image: "jobwright.local/webhook:e2e" };
 
+/// How much work the compiler puts into a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quality {
+    /// What is released.
+    Released,
+    /// The same sources, libraries and packing in a fraction of the time: tests ask what a program does in a cluster,
+    /// not how fast it is.
+    Tested,
+}
+
+impl Quality {
+    /// The profile of Cargo, which is also the name of its directory.
+    fn profile(self) -> &'static str {
+        match self {
+            Self::Released => "release",
+            Self::Tested => "image",
+        }
+    }
+}
+
 impl Own {
     /// Builds it for musl, and says where it is.
-    pub fn build(self, work: &Path, tell: Tell<'_>) -> Result<PathBuf, Error> {
+    pub fn build(self, work: &Path, quality: Quality, effort: Effort<'_>) -> Result<PathBuf, Error> {
         let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-        debian::install(debian::MUSL, work, tell)?;
+        debian::install(debian::MUSL, work, effort)?;
         if !has_target(&target) {
-            tell(&format!("adding the Rust target {target}"));
+            (effort.tell)(&format!("adding the Rust target {target}"));
             run(Command::new("rustup").args(["target", "add", &target]).current_dir(workspace())).map_err(|error| {
                 let reason = format!("{}; run `rustup target add {target}`", error.explain());
                 Error::Tool { tool: format!("the Rust target {target}"), reason }
             })?;
         }
-        tell(&format!("building {} for {target}", self.program));
-        let build = ["build", "--quiet", "--release", "--locked", "--target", &target];
+        (effort.tell)(&format!("building {} for {target}", self.program));
+        let build = ["build", "--quiet", "--locked", "--profile", quality.profile(), "--target", &target];
         let what = ["--package", self.package, "--bin", self.program];
         run(Command::new("cargo").args(build).args(what).current_dir(workspace()))?;
-        Ok(target_directory()?.join(target).join("release").join(self.program))
+        Ok(target_directory()?.join(target).join(quality.profile()).join(self.program))
     }
 }
 

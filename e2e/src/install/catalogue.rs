@@ -104,6 +104,18 @@ pub const KUSTOMIZE: Tool = released(
     },
 );
 
+/// Deploys many charts at once: what `jobwright deploy` is measured beside.
+pub const HELMFILE: Tool = released(
+    "helmfile",
+    "1.8.0",
+    &Recipe {
+        module: "github.com/helmfile/helmfile",
+        programs: &[("helmfile", "github.com/helmfile/helmfile")],
+        variables: &["go.szostok.io/version.version=v{version}"],
+        ..Recipe::PLAIN
+    },
+);
+
 const FLUX_EVENT: &str = "github.com/fluxcd/pkg/apis/event => github.com/fluxcd/pkg/apis/event v0.27.1";
 const FLUX_ARTIFACT: &str = "github.com/fluxcd/pkg/artifact => github.com/fluxcd/pkg/artifact v0.18.1";
 const FLUX_CRDS: &[Files] = &[Files { from: "config/crd/bases", only: ".yaml", to: "crds" }];
@@ -221,6 +233,7 @@ pub fn all() -> Vec<Tool> {
         CRANE,
         KWOK,
         KUSTOMIZE,
+        HELMFILE,
         SOURCE_CONTROLLER,
         HELM_CONTROLLER,
         KUSTOMIZE_CONTROLLER,

@@ -1,6 +1,6 @@
 //! Programs of the distribution that a cluster needs, by the packages that have them.
 
-use super::Tell;
+use super::Effort;
 use super::work::Log;
 use crate::error::Error;
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ pub const ARGO_CD: &[Program] = &[program("redis-server", "redis-server")];
 pub const MUSL: &[Program] = &[program("musl-gcc", "musl-tools")];
 
 /// Installs the packages of programs that are missing. Nothing here uses their services.
-pub fn install(programs: &[Program], work: &Path, tell: Tell<'_>) -> Result<(), Error> {
+pub fn install(programs: &[Program], work: &Path, effort: Effort<'_>) -> Result<(), Error> {
     let missing = missing(programs);
     if missing.is_empty() {
         return Ok(());
@@ -66,7 +66,7 @@ pub fn install(programs: &[Program], work: &Path, tell: Tell<'_>) -> Result<(), 
         return Err(remedy("only root may run apt-get".to_owned()));
     }
     std::fs::create_dir_all(work).map_err(Error::io(format!("create `{}`", work.display())))?;
-    let log = Log::new(work, tell);
+    let log = Log::new(work, effort);
     let mut command = apt();
     command.args(["install", "-y", "--no-install-recommends"]).args(&packages);
     let installed = log.call(&format!("installing {names}"), &mut command).or_else(|_| {

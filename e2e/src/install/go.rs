@@ -3,7 +3,7 @@
 //! `go install MODULE@VERSION` refuses modules that replace others; a module of our own may replace what it likes.
 //! Checksums stay on.
 
-use super::Tell;
+use super::Effort;
 use super::module::GoMod;
 use super::work::{self, Log};
 use crate::error::Error;
@@ -49,9 +49,9 @@ impl Recipe {
         version: &str,
         work: &Path,
         whole: &Path,
-        tell: Tell<'_>,
+        effort: Effort<'_>,
     ) -> Result<(), Error> {
-        let log = Log::new(work, tell);
+        let log = Log::new(work, effort);
         let tagged = format!("v{version}");
         let proxy = proxy(work)?;
         let downloaded = download(work, &proxy, &format!("{}@{tagged}", self.module), &log, name)?;

@@ -1,12 +1,12 @@
 //! Commands that take minutes: they write into a file, and somebody hears that they are still at it.
 
-use super::Tell;
+use super::Effort;
 use crate::clock;
 use crate::error::Error;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a command that still runs is told of.
 const PROGRESS: Duration = Duration::from_secs(15);
@@ -14,15 +14,16 @@ const PROGRESS: Duration = Duration::from_secs(15);
 /// How much of what a failed command wrote is worth repeating.
 const LAST_LINES: usize = 12;
 
-/// Runs commands one after another and keeps what they write in one file.
+/// Runs commands one after another, all of them in one span of time, and keeps what they write in one file.
 pub(super) struct Log<'a> {
     path: PathBuf,
-    tell: Tell<'a>,
+    effort: Effort<'a>,
+    start: Instant,
 }
 
 impl<'a> Log<'a> {
-    pub(super) fn new(work: &Path, tell: Tell<'a>) -> Self {
-        Self { path: work.join("log"), tell }
+    pub(super) fn new(work: &Path, effort: Effort<'a>) -> Self {
+        Self { path: work.join("log"), effort, start: clock::now() }
     }
 
     /// Runs a command to its end.
@@ -51,7 +52,7 @@ impl<'a> Log<'a> {
     }
 
     fn run(&self, what: &str, command: &mut Command) -> Result<(), Error> {
-        (self.tell)(what);
+        (self.effort.tell)(what);
         let append = File::options().append(true).open(&self.path);
         let log = append.map_err(Error::io(format!("write `{}`", self.path.display())))?;
         command.stdin(Stdio::null()).stderr(log);
@@ -62,9 +63,15 @@ impl<'a> Log<'a> {
             if let Some(status) = child.try_wait().map_err(Error::io(format!("wait for {what}")))? {
                 break status;
             }
+            if self.start.elapsed() >= self.effort.patience {
+                // What it started ends by itself soon, for want of anybody to report to.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(Error::Late { what: what.to_owned(), limit: self.effort.patience });
+            }
             if told.elapsed() >= PROGRESS {
                 told = clock::now();
-                (self.tell)(&format!("{what}, {} s so far", start.elapsed().as_secs()));
+                (self.effort.tell)(&format!("{what}, {} s so far", start.elapsed().as_secs()));
             }
             std::thread::sleep(Duration::from_millis(50));
         };
@@ -102,10 +109,23 @@ fn last_lines(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn effort(patience: Duration) -> Effort<'static> {
+        Effort { tell: &|_| {}, patience }
+    }
+
+    #[test]
+    fn all_commands_together_end_in_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = Log::new(directory.path(), effort(Duration::from_millis(300)));
+        log.call("first", Command::new("sleep").arg("0.2")).unwrap();
+        let error = log.call("downloading it", Command::new("sleep").arg("60")).unwrap_err();
+        assert!(matches!(&error, Error::Late { what, .. } if what == "downloading it"), "{error}");
+    }
+
     #[test]
     fn a_failure_repeats_the_end_of_what_was_written() {
         let directory = tempfile::tempdir().unwrap();
-        let log = Log::new(directory.path(), &|_| {});
+        let log = Log::new(directory.path(), effort(Duration::from_mins(1)));
         let script = "for i in $(seq 30); do echo line $i; done; echo why >&2; exit 2";
         let error = log.call("x", Command::new("sh").args(["-c", script])).unwrap_err().to_string();
         assert!(error.contains("line 30\nwhy") && !error.contains("line 10\n"), "{error}");
@@ -116,6 +136,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "echo out; echo err >&2"]);
-        assert_eq!(Log::new(directory.path(), &|_| {}).output("x", &mut command).unwrap(), "out\n");
+        assert_eq!(
+            Log::new(directory.path(), effort(Duration::from_mins(1))).output("x", &mut command).unwrap(),
+            "out\n"
+        );
     }
 }

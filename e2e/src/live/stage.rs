@@ -1,20 +1,23 @@
 //! Where one test plays: a namespace of its own, kubectl and Helm in it, and what they saw when it fails.
 
 use super::Live;
+use super::film::{self, Film};
 use crate::clock;
 use crate::command::{Command, Ended};
 use crate::error::Error;
 use crate::kubectl::Kubectl;
+use crate::object::{List, Object};
 use crate::outcome::Exit;
 use crate::version::HelmVersion;
+use crate::witness::Witness;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
 /// How often is looked whether something has come about.
-const POLL: Duration = Duration::from_millis(250);
+const POLL: Duration = Duration::from_secs(1);
 
 /// How many lines of each log are worth reading.
 const LINES: &str = "--tail=15";
@@ -27,11 +30,15 @@ const DEPLOYER_KINDS: [&str; 4] = [
     "applications.argoproj.io",
 ];
 
+/// Tells tests apart that begin alike and at the same moment.
+static MADE: AtomicUsize = AtomicUsize::new(0);
+
 /// A namespace of its own. Dropping it deletes the namespace.
 #[derive(Debug)]
 pub struct Stage<'a> {
     live: &'a Live,
     kubectl: Kubectl,
+    witness: Option<Witness>,
     home: TempDir,
 }
 
@@ -39,14 +46,14 @@ impl<'a> Stage<'a> {
     /// Makes the namespace of a test and waits until pods can be made in it.
     pub fn new(live: &'a Live, test: &str) -> Result<Self, Error> {
         let home = tempfile::tempdir().map_err(Error::io("make a temporary directory"))?;
-        let short: String = test.replace('_', "-").chars().take(40).collect();
-        let namespace = format!("{}-{:x}", short.trim_end_matches('-'), clock::seconds() & 0xff_ffff);
+        let namespace = name_namespace(test);
         let kubectl = Kubectl::new(live.tools.kubectl(), &live.kubeconfig, home.path(), &namespace);
-        let stage = Self { live, kubectl, home };
+        let mut stage = Self { live, kubectl, witness: None, home };
         stage.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))?;
         stage.until("the service account of the namespace", Duration::from_secs(20), || {
             Ok(stage.find("serviceaccount", "default")?.map(|_| ()))
         })?;
+        stage.witness = Some(Witness::new(&stage.kubectl)?);
         Ok(stage)
     }
 
@@ -101,23 +108,44 @@ impl<'a> Stage<'a> {
 
     /// What a condition of an object says: `True Reason "message"`.
     pub fn condition(&self, kind: &str, name: &str, condition: &str) -> Result<Option<String>, Error> {
-        let object = self.find(kind, name)?.unwrap_or_default();
-        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        let found = conditions.iter().find(|candidate| candidate["type"] == condition);
-        Ok(found.map(|found| {
-            let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
-            format!("{} {} \"{}\"", text("status"), text("reason"), text("message").replace(self.namespace(), "NS"))
-        }))
+        Ok(film::said(&self.find(kind, name)?.unwrap_or_default(), condition, self.namespace()))
     }
 
-    /// How many pods a Job has had, whether it and they are still there or not.
+    /// How many containers of a Job have run, whether it and its pods are still there or not.
     pub fn runs(&self, job: &str) -> Result<usize, Error> {
-        let of_job = |event: &&Value| {
-            let object = &event["involvedObject"];
-            object["kind"] == "Job" && object["name"] == job && event["reason"] == "SuccessfulCreate"
+        let pods: List = self.kubectl.raw(&format!("/api/v1/namespaces/{}/pods", self.namespace()))?;
+        let pods: Vec<&Object> = pods.items.iter().collect();
+        Ok(self.witness.as_ref().map_or(0, |witness| witness.runs_of(job, &pods)))
+    }
+
+    /// How many containers of Jobs whose names start so have run.
+    pub fn runs_like(&self, start: &str) -> Result<usize, Error> {
+        let pods: List = self.kubectl.raw(&format!("/api/v1/namespaces/{}/pods", self.namespace()))?;
+        let pods: Vec<&Object> = pods.items.iter().collect();
+        Ok(self.witness.as_ref().map_or(0, |witness| witness.runs_like(start, &pods)))
+    }
+
+    /// Follows an object of this namespace from now on; its kind is served at `apis/GROUP/VERSION`, `KIND`.
+    pub fn film(&self, kind: (&str, &str), name: &str) -> Result<Film, Error> {
+        self.film_in(self.namespace(), kind, name)
+    }
+
+    /// Follows an object of another namespace.
+    pub fn film_in(&self, namespace: &str, kind: (&str, &str), name: &str) -> Result<Film, Error> {
+        Film::start(&self.kubectl, namespace, kind, name)
+    }
+
+    /// What was told of an object, as `Normal Reason "message"` with `NS` for the namespace, the oldest first.
+    pub fn events_of(&self, kind: &str, name: &str) -> Result<Vec<String>, Error> {
+        let mut events = self.list("events")?;
+        events.retain(|event| event["involvedObject"]["kind"] == kind && event["involvedObject"]["name"] == name);
+        let text = |event: &Value, field: &str| event[field].as_str().unwrap_or_default().to_owned();
+        events.sort_by_key(|event| (text(event, "firstTimestamp"), text(event, "lastTimestamp")));
+        let line = |event: &Value| {
+            let message = text(event, "message").replace(self.namespace(), "NS");
+            format!("{} {} \"{message}\"", text(event, "type"), text(event, "reason"))
         };
-        let pods = |event: &Value| event["message"].as_str().map(str::to_owned);
-        Ok(self.list("events")?.iter().filter(of_job).filter_map(pods).collect::<BTreeSet<_>>().len())
+        Ok(events.iter().map(line).collect())
     }
 
     /// Waits until something has come about, and says what was awaited if it does not in time.
@@ -226,5 +254,23 @@ impl Drop for Stage<'_> {
         let delete = ["delete", "namespace", self.namespace(), "--wait=false", "--ignore-not-found"];
         // It ends with the cluster anyway.
         let _ = self.kubectl.run(&delete);
+    }
+}
+
+/// A name that no other test has had: what it is about, when, and which one in this process.
+fn name_namespace(test: &str) -> String {
+    let short: String = test.replace('_', "-").chars().take(36).collect();
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{:x}-{number}", short.trim_end_matches('-'), clock::seconds() & 0xff_ffff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_that_begin_alike_have_namespaces_of_their_own() {
+        let name = "flux_attempt_2_values_are_not_templates_on_";
+        assert_ne!(name_namespace(&format!("{name}install")), name_namespace(&format!("{name}upgrade")));
     }
 }

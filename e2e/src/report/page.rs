@@ -1,116 +1,95 @@
-//! The report as a page: scenario × version, as in reality or why not yet. The same plays make the same page.
+//! The page on Helm: scenario × version, on drydock and on a cluster. The same results make the same page.
 
-use super::{Summary, chain};
-use crate::play::{Result, StepDifference};
-use crate::run::{End, Played};
+use super::results::{AS_IN_REALITY, Results};
+use crate::scenario::Scenario;
 use crate::version::HelmVersion;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Longer texts are cut: the page says why, the comparison itself shows all.
 const LONGEST: usize = 240;
 
-/// The results of another run, on a cluster, by scenario and version.
-#[derive(Debug, Default)]
-pub struct Beside(BTreeMap<(String, String), String>);
-
-impl Beside {
-    /// Reads what [`super::json`] wrote.
-    pub fn read(document: &Value) -> Self {
-        let plays = document.get("plays").and_then(Value::as_array).into_iter().flatten();
-        let text = |play: &Value, field: &str| play.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        Self(plays.map(|play| ((text(play, "scenario"), text(play, "helm")), text(play, "result"))).collect())
-    }
-
-    fn of(&self, scenario: &str, version: HelmVersion) -> &str {
-        self.0.get(&(scenario.to_owned(), version.number().to_owned())).map_or("not played", String::as_str)
-    }
-}
-
-const AS_IN_REALITY: &str = "as in reality";
-
 /// The page, in Markdown.
-pub fn page(target: &str, played: &[Played<'_>], beside: Option<&Beside>) -> String {
-    let Summary { as_in_reality, different, need_containers, .. } = Summary::new(played);
-    let total = as_in_reality + different + need_containers;
-    let mut page = format!("# Helm on {target}\n\n{as_in_reality} of {total} plays end as in reality.\n");
-    if let Some(beside) = beside {
-        let same = played.iter().filter(|it| beside.of(&it.scenario.name, it.version) == AS_IN_REALITY).count();
-        let _ = writeln!(page, "Played on a real cluster beside it, {same} of {total} do.");
-    }
+pub fn page(scenarios: &[Scenario], drydock: &Results, cluster: &Results) -> String {
+    let plays: Vec<(&Scenario, HelmVersion)> = scenarios
+        .iter()
+        .flat_map(|scenario| scenario.versions.iter().map(move |version| (scenario, version)))
+        .collect();
+    let count = |results: &Results| {
+        plays.iter().filter(|(scenario, version)| results.of(&scenario.name, *version) == AS_IN_REALITY).count()
+    };
+    let mut page = format!(
+        "# Helm on drydock and on a real cluster\n\n\
+         Generated from the scenarios and the results of the last nightly run by `cargo xtask generate`.\n\n\
+         Of {} plays, {} end as in reality on drydock, and {} on a real cluster.\n",
+        plays.len(),
+        count(drydock),
+        count(cluster)
+    );
     let mut section = "";
-    let mut plays = played.iter().peekable();
-    while let Some(first) = plays.next() {
-        let mut row = vec![first];
-        while let Some(next) = plays.next_if(|next| next.scenario.name == first.scenario.name) {
-            row.push(next);
-        }
-        if first.scenario.section != section {
-            section = &first.scenario.section;
+    for scenario in scenarios {
+        if scenario.section != section {
+            section = &scenario.section;
             let versions: Vec<&str> = HelmVersion::ALL.iter().map(|version| version.number()).collect();
             // Writing to a String cannot fail.
             let _ = write!(page, "\n## {section}\n\n| | {} |\n|---|---|---|---|\n", versions.join(" | "));
         }
-        let _ =
-            writeln!(page, "| `{}`: {} | {} |", first.scenario.name, cell(&first.scenario.about), cells(&row, beside));
+        let cells = HelmVersion::ALL.map(|version| {
+            let played = scenario.versions.iter().any(|own| own == version);
+            if played {
+                cell(drydock.of(&scenario.name, version), cluster.of(&scenario.name, version))
+            } else {
+                "–".to_owned()
+            }
+        });
+        let about = scenario.about.replace('|', "\\|");
+        let _ = writeln!(page, "| `{}`: {about} | {} |", scenario.name, cells.join(" | "));
     }
-    let notes: String = notes(played).collect();
+    let notes: String = scenarios.iter().filter_map(note).collect();
     if !notes.is_empty() {
         let _ = write!(page, "\n## Notes\n\n{notes}");
     }
-    let reasons: String = played.iter().filter_map(reason).collect();
-    if !reasons.is_empty() {
-        let _ = write!(page, "\n## Not yet\n\n{reasons}");
+    for (title, results) in [("drydock", drydock), ("the cluster", cluster)] {
+        let reasons: String =
+            plays.iter().filter_map(|(scenario, version)| reason(scenario, *version, results)).collect();
+        if !reasons.is_empty() {
+            let _ = write!(page, "\n## Not yet on {title}\n\n{reasons}");
+        }
     }
     page
 }
 
-/// What a run showed beyond the outcomes, once for each scenario.
-fn notes<'a>(played: &'a [Played<'a>]) -> impl Iterator<Item = String> {
-    let mut last = "";
-    played.iter().filter_map(move |played| {
-        let scenario = played.scenario;
-        let note = scenario.note.as_ref().filter(|_| scenario.name != last)?;
-        last = &scenario.name;
-        Some(format!("- `{}`: {note}.\n", scenario.name))
-    })
+fn cell(drydock: &str, cluster: &str) -> String {
+    if drydock == cluster { format!("both {drydock}") } else { format!("drydock: {drydock}; cluster: {cluster}") }
 }
 
-fn cells(row: &[&Played<'_>], beside: Option<&Beside>) -> String {
-    let of = |version: HelmVersion| {
-        let Some(played) = row.iter().find(|played| played.version == version) else { return "–".to_owned() };
-        let own = match played.end {
-            End::Played(Result::AsInReality(_), _) => AS_IN_REALITY,
-            End::Played(Result::Differs(_) | Result::Broken(_), _) => "not yet",
-            End::NeedsContainers => "not yet: needs running containers",
-        };
-        match beside.map(|beside| beside.of(&played.scenario.name, version)) {
-            None => own.to_owned(),
-            Some(other) if own == AS_IN_REALITY && other == AS_IN_REALITY => "both as in reality".to_owned(),
-            Some(other) => format!("{own}; cluster: {other}"),
-        }
+/// What a run showed beyond the outcomes.
+fn note(scenario: &Scenario) -> Option<String> {
+    scenario.note.as_ref().map(|note| format!("- `{}`: {note}.\n", scenario.name))
+}
+
+fn reason(scenario: &Scenario, version: HelmVersion, results: &Results) -> Option<String> {
+    let play = results.play(&scenario.name, version)?;
+    let why = match play["result"].as_str() {
+        Some("differs") => first_difference(&play["steps"][0]),
+        Some("broken") => cut(text(play, "why")),
+        _ => return None,
     };
-    HelmVersion::ALL.map(of).join(" | ")
+    Some(format!("- `{}`, {version}: {why}\n", scenario.name))
 }
 
-fn reason(played: &Played<'_>) -> Option<String> {
-    let why = match &played.end {
-        End::Played(Result::Differs(steps), _) => steps.first().map(first_difference)?,
-        End::Played(Result::Broken(error), _) => cut(&chain(error)),
-        End::Played(Result::AsInReality(_), _) | End::NeedsContainers => return None,
-    };
-    Some(format!("- `{}`, {}: {why}\n", played.scenario.name, played.version))
-}
-
-fn first_difference(step: &StepDifference) -> String {
-    let mut text = format!("step {}, `{}`", step.number, step.title);
+fn first_difference(step: &Value) -> String {
+    let mut line = format!("step {}, `{}`", step["number"], text(step, "step"));
     // What was said explains what is there, not the other way round.
-    for difference in step.differences.iter().take(2) {
-        let (expected, seen) = (cut(&difference.expected), cut(&difference.seen));
-        let _ = write!(text, "; {}: expected {expected}, seen {seen}", difference.field);
+    for difference in step["differences"].as_array().into_iter().flatten().take(2) {
+        let (expected, seen) = (cut(text(difference, "expected")), cut(text(difference, "seen")));
+        let _ = write!(line, "; {}: expected {expected}, seen {seen}", text(difference, "field"));
     }
-    text
+    line
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value[field].as_str().unwrap_or_default()
 }
 
 /// A text as code on one line, cut where it gets long.
@@ -121,14 +100,13 @@ fn cut(text: &str) -> String {
     if short.is_empty() { "nothing".to_owned() } else { format!("`{short}{dots}`") }
 }
 
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::compare::Difference;
+    use crate::play::{Result, StepDifference};
+    use crate::report::lines;
+    use crate::run::{End, Played};
     use crate::scenario;
     use std::time::Duration;
 
@@ -140,47 +118,44 @@ mod tests {
     }
 
     #[test]
-    fn a_row_tells_each_version_apart_and_why_not_yet() {
+    fn a_row_tells_versions_and_targets_apart_and_why_not_yet() {
         let scenarios = scenario::parse(
             "{about: Some, scenarios: [{name: one, about: A|B, note: Remember, steps: [{helm: list}]}]}",
         );
         let difference = Difference { field: "exit", expected: "0".to_owned(), seen: "1".to_owned() };
         let step = StepDifference { number: 1, title: "helm list".to_owned(), differences: vec![difference] };
-        let ends = [
-            End::Played(Result::AsInReality(Vec::new()), Duration::from_secs(1)),
-            End::NeedsContainers,
-            End::Played(Result::Differs(vec![step]), Duration::from_secs(1)),
-        ];
-        let played: Vec<Played<'_>> = HelmVersion::ALL
-            .into_iter()
-            .zip(ends)
-            .map(|(version, end)| Played { scenario: &scenarios[0], version, end })
-            .collect();
+        let well = || End::Played(Result::AsInReality(Vec::new()), Duration::from_secs(1));
+        let played = |ends: [End; 3]| {
+            let ends = HelmVersion::ALL.into_iter().zip(ends);
+            let played = ends.map(|(version, end)| Played { scenario: &scenarios[0], version, end });
+            Results::read(&lines(&played.collect::<Vec<_>>())).unwrap()
+        };
+        let drydock = played([well(), End::NeedsContainers, End::Played(Result::Differs(vec![step]), Duration::ZERO)]);
+        let cluster = played([well(), well(), well()]);
         let expected = "\
-# Helm on drydock
+# Helm on drydock and on a real cluster
 
-1 of 3 plays end as in reality.
+Generated from the scenarios and the results of the last nightly run by `cargo xtask generate`.
+
+Of 3 plays, 1 end as in reality on drydock, and 3 on a real cluster.
 
 ## Some
 
 | | 3.17.3 | 3.22.0 | 4.3.1 |
 |---|---|---|---|
-| `one`: A\\|B | as in reality | not yet: needs running containers | not yet |
+| `one`: A\\|B | both as in reality | drydock: needs containers; cluster: as in reality | drydock: differs; cluster: as in reality |
 
 ## Notes
 
 - `one`: Remember.
 
-## Not yet
+## Not yet on drydock
 
 - `one`, 4.3.1: step 1, `helm list`; exit: expected `0`, seen `1`
 ";
-        assert_eq!(page("drydock", &played, None), expected);
-        let beside = Beside::read(&serde_json::json!({"plays": [
-            {"scenario": "one", "helm": "3.17.3", "result": "as in reality"},
-            {"scenario": "one", "helm": "4.3.1", "result": "differs"}]}));
-        let both = page("drydock", &played, Some(&beside));
-        assert!(both.contains("Played on a real cluster beside it, 1 of 3 do."), "{both}");
-        assert!(both.contains("| both as in reality | not yet: needs running containers; cluster: not played | not yet; cluster: differs |"), "{both}");
+        assert_eq!(page(&scenarios, &drydock, &cluster), expected);
+        assert!(
+            page(&scenarios, &Results::default(), &cluster).contains("drydock: not played; cluster: as in reality")
+        );
     }
 }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The line of a transcript that says so.
+const NEEDS_CONTAINERS: &str = "# Needs containers.";
+
 /// A session at a terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcript {
@@ -52,6 +55,16 @@ impl Transcript {
             exchange.answer.truncate(exchange.answer.trim_end().len());
         }
         transcript
+    }
+
+    /// What it is about, in a few words.
+    pub fn title(&self) -> &str {
+        self.about.lines().next().unwrap_or_default().trim_start_matches("# ")
+    }
+
+    /// Whether what it asks for only exists where containers run: logs, exit codes, restarts.
+    pub fn needs_containers(&self) -> bool {
+        self.about.lines().any(|line| line == NEEDS_CONTAINERS)
     }
 }
 

@@ -12,8 +12,8 @@ static MASKS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r#"("?resourceVersion"?: )"\d+""#, "${1}\"REVISION\""),
         (r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b", "ADDRESS"),
         (r"containerd://[0-9a-f]+", "CONTAINER"),
-        // What the API and the controllers add to names.
-        (r"-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b", "-HASH"),
+        // What the API and the controllers add to names. A hash is a number of up to ten digits in other letters.
+        (r"-[bcdfghjklmnpqrstvwxz2456789]{6,10}\b", "-HASH"),
         (r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b", "-RANDOM"),
         (r"\.[0-9a-f]{16}\b", ".EVENT"),
         (r"(^|\s)(\d+[dhms]){1,2}(\s|$)", "${1}AGE${3}"),
@@ -52,6 +52,7 @@ mod tests {
             mask("  resourceVersion: \"12\"\n  replicas: 12"),
             "  resourceVersion: \"REVISION\"\n  replicas: 12"
         );
+        assert_eq!(mask("web-64d4b76 web-64d4b"), "web-HASH web-RANDOM");
         assert_eq!(mask("a-migrate-1"), "a-migrate-1");
     }
 }

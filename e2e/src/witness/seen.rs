@@ -78,6 +78,17 @@ impl Seen {
         pods.iter().all(|pod| knows(pod)) && self.pods.keys().all(|uid| pods.iter().any(|pod| pod.metadata.uid == *uid))
     }
 
+    /// How many containers were started of what is called so.
+    pub(super) fn runs_of(&self, name: &str) -> usize {
+        let called = |known: &String| self.names.get(known).unwrap_or(known) == name;
+        self.containers.iter().filter(|(known, _)| called(known)).map(|(_, ids)| ids.len()).sum()
+    }
+
+    /// How many containers were started of Jobs whose names start so.
+    pub(super) fn runs_like(&self, start: &str) -> usize {
+        self.containers.iter().filter(|(known, _)| known.starts_with(start)).map(|(_, ids)| ids.len()).sum()
+    }
+
     /// `d 1, x 2`, or `none`
     pub(super) fn runs(&self) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

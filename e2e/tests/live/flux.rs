@@ -1,22 +1,27 @@
 //! The story of a migration Job in a chart under Flux: why it loops, three attempts that fail, what works, and what
 //! that still leaves.
+//!
+//! Waits and pauses are those of the controllers; unless said, a release is looked at every 20 s and an action may take
+//! 60 s. "Legacy" is the waiter of Helm 3, "poller" the one that is used unless another is named.
 
-use crate::Test;
+#[path = "flux/attempts.rs"]
+pub(crate) mod attempts;
+#[path = "flux/drift.rs"]
+pub(crate) mod drift;
+#[path = "flux/problem.rs"]
+pub(crate) mod problem;
+#[path = "flux/remedies.rs"]
+pub(crate) mod remedies;
+#[path = "flux/solution.rs"]
+pub(crate) mod solution;
+
 use anyhow::{Result, ensure};
 use jobwright_e2e::cluster::Deployer;
-use jobwright_e2e::live::{Need, Repository, Stage};
+use jobwright_e2e::live::{Film, Need, Repository, Stage};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 const NEEDS: &[Need] = &[Need::Containers, Need::Deployer(&[Deployer::Flux])];
-
-pub(crate) const TESTS: &[Test] = &[
-    Test { name: "flux_upgrade_and_rollback_fail_in_turn_when_the_ttl_beats_the_wait", needs: NEEDS, play: turns },
-    Test { name: "flux_attempt_1_hooks_on_the_pod_are_an_immutable_change", needs: NEEDS, play: attempt_1 },
-    Test { name: "flux_attempt_2_values_are_not_templates", needs: NEEDS, play: attempt_2 },
-    Test { name: "flux_attempt_3_a_job_before_its_secret_waits", needs: NEEDS, play: attempt_3 },
-    Test { name: "flux_the_final_solution_works_until_the_image_changes", needs: NEEDS, play: final_solution },
-];
 
 const RELEASE: &str = "helmreleases.helm.toolkit.fluxcd.io";
 const KUSTOMIZATION: &str = "kustomizations.kustomize.toolkit.fluxcd.io";
@@ -27,8 +32,8 @@ const CHART: &[(&str, &str)] = &[
     ("mig/templates/all.yaml", include_str!("charts/mig/templates/all.yaml")),
 ];
 
-const SOON: Duration = Duration::from_secs(90);
-const LATER: Duration = Duration::from_mins(6);
+const SOON: Duration = Duration::from_mins(4);
+const LATER: Duration = Duration::from_mins(8);
 
 /// Serves files from a repository that Flux watches.
 fn source(stage: &Stage<'_>, files: &[(&str, &str)]) -> Result<Repository> {
@@ -43,22 +48,126 @@ fn source(stage: &Stage<'_>, files: &[(&str, &str)]) -> Result<Repository> {
     Ok(repository)
 }
 
-fn release(stage: &Stage<'_>, name: &str, values: &Value, more: &Value) -> Result<()> {
-    let mut object = json!({
-        "apiVersion": "helm.toolkit.fluxcd.io/v2",
-        "kind": "HelmRelease",
-        "metadata": {"name": name, "namespace": stage.namespace()},
-        "spec": {
-            "interval": "20s",
-            "timeout": "60s",
-            "chart": {"spec": {"chart": "mig", "sourceRef": {"kind": "GitRepository", "name": "git"}}},
-            "values": values,
-        },
-    });
-    for (field, value) in more.as_object().into_iter().flatten() {
-        object["spec"][field] = value.clone();
+/// A HelmRelease of the chart `mig`. Dropping it leaves it to the end of the namespace.
+struct Release<'a> {
+    stage: &'a Stage<'a>,
+    name: &'static str,
+    /// Of its `spec`, what is not as usual.
+    more: Value,
+    /// What it is served from, unless another release has that.
+    _repository: Option<Repository>,
+}
+
+impl<'a> Release<'a> {
+    fn of(stage: &'a Stage<'a>, name: &'static str, more: Value) -> Result<Self> {
+        let repository = source(stage, CHART)?;
+        Ok(Self { stage, name, more, _repository: Some(repository) })
     }
-    Ok(stage.apply(&object)?)
+
+    /// Another one of the same chart.
+    fn beside(&self, name: &'static str, more: Value) -> Self {
+        Self { stage: self.stage, name, more, _repository: None }
+    }
+
+    /// Gives it these values.
+    fn apply(&self, values: &Value) -> Result<()> {
+        let mut object = json!({
+            "apiVersion": "helm.toolkit.fluxcd.io/v2",
+            "kind": "HelmRelease",
+            "metadata": {"name": self.name, "namespace": self.stage.namespace()},
+            "spec": {
+                "interval": "20s",
+                "timeout": "60s",
+                "chart": {"spec": {"chart": "mig", "sourceRef": {"kind": "GitRepository", "name": "git"}}},
+                "values": values,
+            },
+        });
+        merge(&mut object["spec"], &self.more);
+        Ok(self.stage.apply(&object)?)
+    }
+
+    /// Follows what is said of it from now on.
+    fn film(&self) -> Result<Film> {
+        Ok(self.stage.film(("apis/helm.toolkit.fluxcd.io/v2", "helmreleases"), self.name)?)
+    }
+
+    /// Waits until a condition starts like this, and returns all that it says.
+    fn until(&self, condition: &str, start: &str, limit: Duration) -> Result<String> {
+        Ok(self.stage.until_condition(RELEASE, self.name, condition, start, limit)?)
+    }
+
+    /// Waits until a condition says exactly this.
+    fn expect(&self, condition: &str, expected: &str, limit: Duration) -> Result<()> {
+        let start: Vec<&str> = expected.splitn(3, ' ').take(2).collect();
+        let said = self.until(condition, &start.join(" "), limit)?;
+        ensure!(said == expected, "{condition} says `{said}`, not `{expected}`");
+        Ok(())
+    }
+
+    fn status(&self) -> Result<Value> {
+        Ok(self.stage.find(RELEASE, self.name)?.unwrap_or_default()["status"].clone())
+    }
+
+    /// How the revisions that Flux remembers are, the newest first.
+    fn history(&self) -> Result<Vec<String>> {
+        let status = self.status()?;
+        let history = status["history"].as_array().cloned().unwrap_or_default();
+        Ok(history.iter().map(|entry| entry["status"].as_str().unwrap_or_default().to_owned()).collect())
+    }
+
+    /// How the revisions that Helm keeps are, the oldest first: `1 superseded`.
+    fn revisions(&self) -> Result<Vec<String>> {
+        let label =
+            |secret: &Value, name: &str| secret["metadata"]["labels"][name].as_str().unwrap_or_default().to_owned();
+        let mut secrets = self.stage.list("secrets")?;
+        secrets.retain(|secret| label(secret, "owner") == "helm" && label(secret, "name") == self.name);
+        secrets.sort_by_key(|secret| label(secret, "version").parse::<u32>().unwrap_or_default());
+        Ok(secrets.iter().map(|secret| format!("{} {}", label(secret, "version"), label(secret, "status"))).collect())
+    }
+
+    fn expect_runs(&self, runs: usize) -> Result<()> {
+        expect_runs(self.stage, &format!("{}-migrations", self.name), runs)
+    }
+}
+
+/// What Flux says of an action of a release that ended well, and of one that did not.
+fn installed(name: &str) -> String {
+    format!("True InstallSucceeded \"Helm install succeeded for release NS/{name}.v1 with chart mig@0.1.0\"")
+}
+
+fn upgraded(name: &str, revision: u32) -> String {
+    format!("True UpgradeSucceeded \"Helm upgrade succeeded for release NS/{name}.v{revision} with chart mig@0.1.0\"")
+}
+
+fn upgrade_failed(name: &str, why: &str) -> String {
+    format!("False UpgradeFailed \"Helm upgrade failed for release NS/{name} with chart mig@0.1.0: {why}\"")
+}
+
+fn install_failed(name: &str, why: &str) -> String {
+    format!("False InstallFailed \"Helm install failed for release NS/{name} with chart mig@0.1.0: {why}\"")
+}
+
+fn rolled_back(status: &str, name: &str, to: u32) -> String {
+    let what = format!("Helm rollback to previous release NS/{name}.v{to} with chart mig@0.1.0");
+    format!("{status} RollbackSucceeded \"{what} succeeded\"")
+}
+
+fn rollback_failed(name: &str, to: u32, why: &str) -> String {
+    let what = format!("Helm rollback to previous release NS/{name}.v{to} with chart mig@0.1.0");
+    format!("False RollbackFailed \"{what} failed: {why}\"")
+}
+
+fn attempts_exceeded(action: &str, attempts: u32) -> String {
+    format!("True RetriesExceeded \"Failed to {action} after {attempts} attempt(s)\"")
+}
+
+/// How the actions of a release ended. In its first moment a chart may not have been fetched.
+fn ends_of_actions(film: &Film) -> Vec<String> {
+    let mut ends = film.ends_of("Ready");
+    if ends.first().is_some_and(|first| first.starts_with("False SourceNotReady ")) {
+        ends.remove(0);
+    }
+    ends
 }
 
 fn kustomization(stage: &Stage<'_>, name: &str, more: &Value) -> Result<()> {
@@ -68,8 +177,8 @@ fn kustomization(stage: &Stage<'_>, name: &str, more: &Value) -> Result<()> {
         "metadata": {"name": name, "namespace": stage.namespace()},
         "spec": {
             "interval": "30s",
-            "retryInterval": "5s",
-            "timeout": "20s",
+            "retryInterval": "15s",
+            "timeout": "30s",
             "path": format!("./{name}"),
             "prune": true,
             "wait": true,
@@ -77,151 +186,23 @@ fn kustomization(stage: &Stage<'_>, name: &str, more: &Value) -> Result<()> {
             "sourceRef": {"kind": "GitRepository", "name": "git"},
         },
     });
-    for (field, value) in more.as_object().into_iter().flatten() {
-        object["spec"][field] = value.clone();
-    }
+    merge(&mut object["spec"], more);
     Ok(stage.apply(&object)?)
+}
+
+fn merge(into: &mut Value, more: &Value) {
+    for (field, value) in more.as_object().into_iter().flatten() {
+        into[field] = value.clone();
+    }
+}
+
+fn expect_runs(stage: &Stage<'_>, job: &str, expected: usize) -> Result<()> {
+    let runs = stage.runs(job)?;
+    ensure!(runs == expected, "Job/{job} ran {runs} times, not {expected}");
+    Ok(())
 }
 
 fn ends(said: &str, start: &str, end: &str) -> Result<()> {
     ensure!(said.starts_with(start) && said.ends_with(end), "it said `{said}`, not `{start}…{end}`");
-    Ok(())
-}
-
-/// The waiter of Helm 3 asks for a Job that its TTL has removed while a pod is not ready yet; so does the rollback.
-fn turns(stage: &Stage<'_>) -> Result<()> {
-    let _repository = source(stage, CHART)?;
-    let more = json!({
-        "waitStrategy": {"name": "legacy"},
-        "install": {"disableWaitForJobs": true},
-        "upgrade": {"remediation": {"retries": 1, "strategy": "rollback", "remediateLastFailure": true}},
-    });
-    release(stage, "loop", &json!({"ready": 15, "ttl": 3}), &more)?;
-    let said = stage.until_condition(RELEASE, "loop", "Ready", "True InstallSucceeded", SOON)?;
-    let expected = "True InstallSucceeded \"Helm install succeeded for release NS/loop.v1 with chart mig@0.1.0\"";
-    ensure!(said == expected, "{said}");
-    release(stage, "loop", &json!({"ready": 15, "ttl": 3, "version": "2"}), &more)?;
-    let said = stage.until_condition(RELEASE, "loop", "Released", "False UpgradeFailed", SOON)?;
-    let expected = "False UpgradeFailed \"Helm upgrade failed for release NS/loop with chart mig@0.1.0: \
-         jobs.batch \"loop-migrations\" not found\"";
-    ensure!(said == expected, "{said}");
-    let said = stage.until_condition(RELEASE, "loop", "Remediated", "False RollbackFailed", SOON)?;
-    let expected = "False RollbackFailed \"Helm rollback to previous release NS/loop.v1 with chart mig@0.1.0 failed: \
-         release loop failed: jobs.batch \"loop-migrations\" not found\"";
-    ensure!(said == expected, "{said}");
-    // The next rollback finds the Deployment where it should be, and passes; then all of it again.
-    stage.until_condition(RELEASE, "loop", "Remediated", "True RollbackSucceeded", SOON)?;
-    let said = stage.until_condition(RELEASE, "loop", "Stalled", "True", LATER)?;
-    ensure!(said == "True RetriesExceeded \"Failed to upgrade after 2 attempt(s)\"", "{said}");
-    let said = stage.condition(RELEASE, "loop", "Ready")?.unwrap_or_default();
-    ends(&said, "False RollbackFailed \"Helm rollback to previous release NS/loop.v4 ", "not found\"")?;
-    let runs = stage.runs("loop-migrations")?;
-    ensure!(runs == 6, "the migration ran {runs} times, not once for each of six revisions");
-    Ok(())
-}
-
-fn attempt_1(stage: &Stage<'_>) -> Result<()> {
-    let _repository = source(stage, CHART)?;
-    release(stage, "att1", &json!({}), &json!({}))?;
-    stage.until_condition(RELEASE, "att1", "Ready", "True", SOON)?;
-    let hooks =
-        json!({"helm.sh/hook": "pre-install,pre-upgrade", "helm.sh/hook-delete-policy": "before-hook-creation"});
-    release(stage, "att1", &json!({"podAnnotations": hooks}), &json!({}))?;
-    let said = stage.until_condition(RELEASE, "att1", "Ready", "False", SOON)?;
-    let start = "False UpgradeFailed \"Helm upgrade failed for release NS/att1 with chart mig@0.1.0: server-side apply \
-         failed for object NS/att1-migrations batch/v1, Kind=Job: Job.batch \"att1-migrations\" is invalid: \
-         spec.template: Invalid value: ";
-    ends(&said, start, ": field is immutable\"")?;
-    let runs = stage.runs("att1-migrations")?;
-    ensure!(runs == 1, "the migration ran {runs} times");
-    Ok(())
-}
-
-fn attempt_2(stage: &Stage<'_>) -> Result<()> {
-    let _repository = source(stage, CHART)?;
-    release(stage, "att2", &json!({"fullname": "openhands-litellm-{{ .Release.Revision }}"}), &json!({}))?;
-    let said = stage.until_condition(RELEASE, "att2", "Ready", "False InstallFailed", SOON)?;
-    let config = "openhands-litellm-{{ .Release.Revision }}-config";
-    let expected = format!(
-        "server-side apply failed for object NS/{config} /v1, Kind=ConfigMap: ConfigMap \"{config}\" is invalid: \
-         metadata.name: Invalid value: \"{config}\": a lowercase RFC 1123 subdomain must consist of"
-    );
-    ensure!(said.contains(&expected), "it said `{said}`");
-    ensure!(said.contains("batch/v1, Kind=Job"), "the install tells of every object that fails, but said `{said}`");
-    Ok(())
-}
-
-fn migration(image: &str, more: &str) -> String {
-    format!(
-        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: migration{more}}}\nspec:\n  backoffLimit: 0\n  template:\n    \
-         spec:\n      restartPolicy: Never\n      containers:\n      - name: c\n        image: {image}\n        \
-         command: [sh, -c, 'test -n \"$PASSWORD\"']\n        env:\n        - name: PASSWORD\n          valueFrom: \
-         {{secretKeyRef: {{name: openhands-postgresql, key: password}}}}\n"
-    )
-}
-
-const SECRET: &str =
-    "apiVersion: v1\nkind: Secret\nmetadata: {name: openhands-postgresql}\nstringData: {password: secret}\n";
-
-fn attempt_3(stage: &Stage<'_>) -> Result<()> {
-    let migration = migration(stage.image(), "");
-    let _repository = source(stage, &[("app/job.yaml", &migration), ("db/secret.yaml", SECRET)])?;
-    kustomization(stage, "app", &json!({}))?;
-    let said = stage.until_condition(KUSTOMIZATION, "app", "Ready", "False", SOON)?;
-    ends(&said, "False HealthCheckFailed \"health check failed after ", "[Job/NS/migration status: 'InProgress']\"")?;
-    let pods = stage.list("pods")?;
-    let waiting = &pods[0]["status"]["containerStatuses"][0]["state"]["waiting"];
-    ensure!(waiting["reason"] == "CreateContainerConfigError", "the pod waits for {waiting}");
-    ensure!(waiting["message"] == "secret \"openhands-postgresql\" not found", "the pod waits for {waiting}");
-    // The same pod starts by itself once the Secret is there.
-    kustomization(stage, "db", &json!({}))?;
-    stage.until_condition(KUSTOMIZATION, "app", "Ready", "True", SOON)?;
-    let runs = stage.runs("migration")?;
-    ensure!(runs == 1, "{runs} pods were made");
-    Ok(())
-}
-
-fn final_solution(stage: &Stage<'_>) -> Result<()> {
-    let image = stage.image();
-    let config = |version: u8| {
-        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: config}}\ndata: {{version: \"{version}\"}}\n")
-    };
-    let repository = source(
-        stage,
-        &[("app/job.yaml", &migration(image, "")), ("app/config.yaml", &config(1)), ("db/secret.yaml", SECRET)],
-    )?;
-    kustomization(stage, "app", &json!({"dependsOn": [{"name": "db"}]}))?;
-    let said = stage.until_condition(KUSTOMIZATION, "app", "Ready", "False", SOON)?;
-    let expected = "False DependencyNotReady \"dependency 'NS/db' not found: \
-         kustomizations.kustomize.toolkit.fluxcd.io \"db\" not found\"";
-    ensure!(said == expected, "{said}");
-    kustomization(stage, "db", &json!({}))?;
-    stage.until_condition(KUSTOMIZATION, "app", "Ready", "True ReconciliationSucceeded", SOON)?;
-    ensure!(stage.runs("migration")? == 1, "the migration did not run once");
-
-    // What it leaves: the next version of the image is refused, and with it all the rest.
-    let other = format!("docker.io/library/{image}");
-    repository.commit(&[
-        ("app/job.yaml", &migration(&other, "")),
-        ("app/config.yaml", &config(2)),
-        ("db/secret.yaml", SECRET),
-    ])?;
-    let said = stage.until_condition(KUSTOMIZATION, "app", "Ready", "False ReconciliationFailed", SOON)?;
-    let start = "False ReconciliationFailed \"Job/NS/migration dry-run failed (Invalid): Job.batch \"migration\" is \
-         invalid: spec.template: Invalid value: ";
-    ends(&said, start, ": field is immutable\n\"")?;
-    let data = stage.find("configmap", "config")?.unwrap_or_default()["data"].clone();
-    ensure!(data["version"] == "1", "the ConfigMap was changed although the Job could not be: {data}");
-
-    // Forced, the Job is replaced and runs again.
-    let force = ", annotations: {kustomize.toolkit.fluxcd.io/force: enabled}";
-    repository.commit(&[
-        ("app/job.yaml", &migration(&other, force)),
-        ("app/config.yaml", &config(2)),
-        ("db/secret.yaml", SECRET),
-    ])?;
-    stage.until_condition(KUSTOMIZATION, "app", "Ready", "True ReconciliationSucceeded", SOON)?;
-    let runs = stage.runs("migration")?;
-    ensure!(runs == 2, "the migration ran {runs} times");
     Ok(())
 }

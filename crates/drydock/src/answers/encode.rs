@@ -5,6 +5,7 @@ use crate::kinds::Kind;
 use crate::object::Object;
 use crate::status::Status;
 use crate::verbs::watch::WatchEvent;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 /// In which form a client wants objects.
@@ -65,8 +66,16 @@ impl Form {
         Err(Status::not_acceptable(OFFERED))
     }
 
+    /// One object, as JSON.
+    pub(crate) fn write_object(self, kind: &Kind, object: &Object, now: jiff::Timestamp) -> Vec<u8> {
+        match self {
+            Self::Whole => write(object),
+            other => write(&other.object(kind, object, now)),
+        }
+    }
+
     /// One object.
-    pub(crate) fn object(self, kind: &Kind, object: &Object, now: jiff::Timestamp) -> Value {
+    fn object(self, kind: &Kind, object: &Object, now: jiff::Timestamp) -> Value {
         match self {
             Self::Whole => object.clone().into_value(),
             Self::Metadata => metadata_of(object),
@@ -77,8 +86,8 @@ impl Form {
         }
     }
 
-    /// Many objects.
-    pub(crate) fn list(self, list: &List, now: jiff::Timestamp) -> Value {
+    /// Many objects, as JSON.
+    pub(crate) fn write_list(self, list: &List, now: jiff::Timestamp) -> Vec<u8> {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".to_owned(), list.revision.to_string().into());
         if let Some(token) = &list.continue_token {
@@ -90,29 +99,35 @@ impl Form {
         let objects = list.items.iter().map(AsRef::as_ref);
         match self {
             Self::Whole => {
-                let items: Vec<Value> = objects.map(|object| without_envelope(&list.kind, object)).collect();
-                json!({"kind": list.kind.list_kind, "apiVersion": list.kind.api_version(), "metadata": metadata, "items": items})
+                let is_bare = list.kind.custom().is_none();
+                let items = objects.map(|object| Item { object, is_bare }).collect();
+                let (kind, api_version) = (&*list.kind.list_kind, list.kind.api_version());
+                write(&WholeList { api_version, items, kind, metadata })
             }
             Self::Metadata => {
                 let items: Vec<Value> = objects.map(metadata_of).collect();
-                json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items})
+                write(
+                    &json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items}),
+                )
             }
-            Self::Table { include } => super::table::table(&list.kind, objects, include, Value::Object(metadata), now),
+            Self::Table { include } => {
+                write(&super::table::table(&list.kind, objects, include, Value::Object(metadata), now))
+            }
         }
     }
 
     /// What a watch tells, as a line of JSON.
-    pub(crate) fn event(self, kind: &Kind, event: &WatchEvent, now: jiff::Timestamp) -> Value {
+    pub(crate) fn write_event(self, kind: &Kind, event: &WatchEvent, now: jiff::Timestamp) -> Vec<u8> {
         let (name, object) = match event {
-            WatchEvent::Added(object) => ("ADDED", self.object(kind, object, now)),
-            WatchEvent::Modified(object) => ("MODIFIED", self.object(kind, object, now)),
-            WatchEvent::Deleted(object) => ("DELETED", self.object(kind, object, now)),
+            WatchEvent::Added(object) => ("ADDED", self.write_object(kind, object, now)),
+            WatchEvent::Modified(object) => ("MODIFIED", self.write_object(kind, object, now)),
+            WatchEvent::Deleted(object) => ("DELETED", self.write_object(kind, object, now)),
             WatchEvent::Bookmark { revision, initial_end } => {
-                ("BOOKMARK", self.bookmark(kind, *revision, *initial_end, now))
+                ("BOOKMARK", write(&self.bookmark(kind, *revision, *initial_end, now)))
             }
-            WatchEvent::Failed(status) => ("ERROR", status.to_value()),
+            WatchEvent::Failed(status) => ("ERROR", write(&status.to_value())),
         };
-        json!({"type": name, "object": object})
+        [br#"{"object":"#, &*object, br#","type":""#, name.as_bytes(), b"\"}\n"].concat()
     }
 
     fn bookmark(self, kind: &Kind, revision: u64, initial_end: bool, now: jiff::Timestamp) -> Value {
@@ -133,14 +148,32 @@ impl Form {
     }
 }
 
-/// Items of a built-in list do not repeat what kind they are; those of a custom one do.
-fn without_envelope(kind: &Kind, object: &Object) -> Value {
-    let mut item = object.fields().clone();
-    if kind.custom().is_none() {
-        item.remove("apiVersion");
-        item.remove("kind");
+/// Values of this crate can always be written.
+fn write(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WholeList<'a> {
+    api_version: String,
+    items: Vec<Item<'a>>,
+    kind: &'a str,
+    metadata: Map<String, Value>,
+}
+
+/// An item of a list. Those of a built-in kind do not repeat what kind they are; those of a custom one do.
+struct Item<'a> {
+    object: &'a Object,
+    is_bare: bool,
+}
+
+impl Serialize for Item<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let fields = self.object.fields().iter();
+        serializer
+            .collect_map(fields.filter(|(name, _)| !(self.is_bare && matches!(name.as_str(), "apiVersion" | "kind"))))
     }
-    Value::Object(item)
 }
 
 pub(crate) fn metadata_of(object: &Object) -> Value {

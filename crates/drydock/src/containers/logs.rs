@@ -10,10 +10,17 @@ pub(crate) struct Line {
     pub(crate) text: String,
 }
 
+/// How long a log gets before what is in it goes, as in a kubelet (`containerLogMaxSize`).
+const ROTATED_AT: usize = 10 << 20;
+
 /// The lines of one run of a container.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
-    pub(crate) lines: Vec<Line>,
+    lines: Vec<Line>,
+    /// How many bytes they have.
+    size: usize,
+    /// How many lines there were before them.
+    gone: usize,
     /// Nothing will be added any more.
     pub(crate) closed: bool,
 }
@@ -31,6 +38,33 @@ struct Runs {
     previous: Option<Log>,
 }
 
+impl Log {
+    fn push(&mut self, line: Line) {
+        if self.size > ROTATED_AT {
+            self.gone += self.lines.len();
+            self.lines.clear();
+            self.size = 0;
+        }
+        self.size += line.text.len() + 1;
+        self.lines.push(line);
+    }
+
+    /// The lines that are still there.
+    pub(crate) fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// The lines after so many.
+    pub(crate) fn after(&self, count: usize) -> &[Line] {
+        &self.lines[count.saturating_sub(self.gone).min(self.lines.len())..]
+    }
+
+    /// How many lines there have been.
+    pub(crate) fn count(&self) -> usize {
+        self.gone + self.lines.len()
+    }
+}
+
 impl Logs {
     /// A container starts, for the first time or again.
     pub(crate) fn start(&mut self, pod_uid: &str, container: &str) {
@@ -42,7 +76,7 @@ impl Logs {
 
     pub(crate) fn add(&mut self, pod_uid: &str, container: &str, line: Line) {
         if let Some(log) = self.current_mut(pod_uid, container) {
-            log.lines.push(line);
+            log.push(line);
         }
         self.wake();
     }
@@ -86,5 +120,24 @@ impl Logs {
         for waker in self.waiting.drain(..) {
             waker.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_gets_too_long_starts_anew() {
+        let mut log = Log::default();
+        for number in 0..25 {
+            log.push(Line { at: Timestamp::UNIX_EPOCH, text: number.to_string().repeat(1 << 20) });
+        }
+        assert_eq!(log.count(), 25);
+        let shown = |lines: &[Line]| lines.iter().map(|line| line.text[..2].to_owned()).collect::<Vec<_>>();
+        assert_eq!(shown(log.lines()), ["20", "21", "22", "23", "24"]);
+        assert_eq!(shown(log.after(3)).len(), 5);
+        assert_eq!(shown(log.after(23)), ["23", "24"]);
+        assert!(log.after(99).is_empty());
     }
 }

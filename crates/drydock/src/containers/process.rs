@@ -8,10 +8,16 @@ use std::time::Duration;
 
 /// How long a program runs that nobody here knows.
 const UNKNOWN_PROGRAM: Duration = Duration::from_secs(1);
-/// How many commands may run in no time before it counts as a loop that only burns time.
-const STEPS_WITHOUT_TIME: usize = 10_000;
-/// Files that are longer take nothing more.
+/// How much a process may do in no time before it counts as a loop that only burns time: a step is one.
+const EFFORT_WITHOUT_TIME: usize = 10_000;
+/// How many bytes of text are as much effort as a step.
+const BYTES_OF_A_STEP: usize = 64;
+/// Files and texts that are longer take nothing more.
 const FILE_LIMIT: usize = 1 << 20;
+/// The shortest time for which a process sleeps, so that a minute has an end.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(10);
+/// How many processes run in the background of one.
+const MOST_BACKGROUND: usize = 1_000;
 
 /// What a process did, and when, counted from its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +52,8 @@ pub(crate) struct Process {
     background: Vec<Process>,
     exit_on_error: bool,
     effects: Vec<Effect>,
+    /// What it has done since time passed last.
+    effort: usize,
     /// Signals end it at once, as they do a program that handles them.
     ends_on_signal: bool,
 }
@@ -123,6 +131,7 @@ impl Process {
             background: Vec::new(),
             exit_on_error: false,
             effects: Vec::new(),
+            effort: 0,
             ends_on_signal: false,
         }
     }
@@ -132,7 +141,10 @@ impl Process {
         loop {
             self.step_while_ready();
             let Some(next) = self.next_wake().filter(|next| *next <= elapsed) else { break };
-            self.elapsed = self.elapsed.max(next);
+            if next > self.elapsed {
+                self.elapsed = next;
+                self.effort = 0;
+            }
             self.wake();
         }
         self.elapsed = self.elapsed.max(elapsed);
@@ -202,7 +214,6 @@ impl Process {
     }
 
     fn step_while_ready(&mut self) {
-        let mut steps = 0;
         while self.state == State::Ready {
             if let Some(signal) = self.pending.pop_front()
                 && let Some(trap) = self.traps.get(&signal)
@@ -213,11 +224,16 @@ impl Process {
                 None => self.exit(self.status),
                 Some(frame) => self.step(frame),
             }
-            steps += 1;
-            if steps > STEPS_WITHOUT_TIME {
+            self.effort += 1;
+            if self.is_exhausted() && self.state == State::Ready {
                 self.state = State::Forever;
             }
         }
+    }
+
+    /// Whether it has done so much in no time that it does no more.
+    fn is_exhausted(&self) -> bool {
+        self.effort > EFFORT_WITHOUT_TIME
     }
 
     fn step(&mut self, frame: Frame) {
@@ -285,8 +301,13 @@ impl Process {
                 self.condition(*command);
             }
             Command::Background(command) => {
+                if self.background.len() >= MOST_BACKGROUND {
+                    self.status = 1;
+                    return;
+                }
                 let mut process = self.child(*command);
                 process.step_while_ready();
+                self.effort = process.effort;
                 self.background.push(process);
                 self.status = 0;
             }
@@ -309,7 +330,9 @@ impl Process {
     }
 
     /// A process that starts from here with its own command.
-    fn child(&self, command: Command) -> Self {
+    fn child(&mut self, command: Command) -> Self {
+        let texts = self.files.values().chain(self.variables.values());
+        self.effort += texts.map(String::len).sum::<usize>() / BYTES_OF_A_STEP;
         Self {
             stack: vec![Frame::Exec, Frame::Do(command)],
             state: State::Ready,
@@ -384,6 +407,10 @@ impl Process {
     }
 
     fn print(&mut self, line: &str) {
+        if self.is_exhausted() {
+            return;
+        }
+        self.effort += line.len() / BYTES_OF_A_STEP;
         for line in line.split('\n') {
             self.effects.push(Effect { at: self.elapsed, what: What::Printed(line.to_owned()) });
         }
@@ -391,6 +418,7 @@ impl Process {
 
     fn sleep(&mut self, duration: Duration) {
         self.status = 0;
+        let duration = if duration.is_zero() { duration } else { duration.max(SHORTEST_SLEEP) };
         self.state = State::Sleeping(self.elapsed.saturating_add(duration));
     }
 
@@ -424,6 +452,9 @@ impl Process {
     fn text(&mut self, word: &Word) -> String {
         let mut text = String::new();
         for part in &word.parts {
+            if self.is_exhausted() || text.len() > FILE_LIMIT {
+                break;
+            }
             match part {
                 Part::Text(part) => text.push_str(part),
                 Part::Variable { name, default } => match self.variable(name) {
@@ -434,6 +465,7 @@ impl Process {
                 Part::Arithmetic(expression) => text.push_str(&self.arithmetic(expression).to_string()),
             }
         }
+        self.effort += text.len() / BYTES_OF_A_STEP;
         text
     }
 
@@ -449,9 +481,10 @@ impl Process {
     }
 
     /// What a command prints before it takes any time.
-    fn output_of(&self, command: &Command) -> String {
+    fn output_of(&mut self, command: &Command) -> String {
         let mut process = self.child(command.clone());
         process.step_while_ready();
+        self.effort = process.effort;
         let lines = process.effects.into_iter().filter_map(|effect| match effect.what {
             What::Printed(line) => Some(line),
             What::Exited(_) => None,

@@ -1,7 +1,11 @@
 //! Kinds that a CustomResourceDefinition defines.
 
+mod cost;
 mod defaults;
+mod expressions;
 mod values;
+
+pub(crate) use expressions::refuse_expression;
 
 use super::behaviour::ScalePaths;
 use super::table::Verbs;
@@ -9,7 +13,7 @@ use super::{Kind, Origin, Storage};
 use crate::field::{FieldError, Path};
 use crate::object::Object;
 use crate::schema::Schema;
-use kube_cel::{CompiledSchema, Validator, compile_schema};
+use expressions::Expressions;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -25,7 +29,7 @@ pub(crate) struct CustomKind {
     pub(crate) columns: Vec<Value>,
     /// What clients are told when they use this version.
     pub(crate) deprecation: Option<String>,
-    rules: CompiledSchema,
+    rules: Expressions,
 }
 
 /// The kinds that a definition adds: one for each version that it serves.
@@ -94,7 +98,7 @@ impl CustomKind {
         let version_name = version.get("name").and_then(Value::as_str).unwrap_or_default();
         Self {
             schema: Schema::custom(&open_api),
-            rules: compile_schema(&open_api),
+            rules: Expressions::new(&open_api),
             storage_version: storage_version.to_owned(),
             scale,
             selectable_fields: selectable.map(|path| path.trim_start_matches('.').to_owned()).collect(),
@@ -127,30 +131,13 @@ impl CustomKind {
             }
             return errors;
         }
-        errors.extend(self.check_rules(&value, old));
+        let old = old.map(|old| old.clone().into_value());
+        errors.extend(self.rules.check(&value, old.as_ref()));
         errors
     }
 
     fn has_rules(&self) -> bool {
         contains_rules(&self.open_api)
-    }
-
-    fn check_rules(&self, value: &Value, old: Option<&Object>) -> Vec<FieldError> {
-        let old = old.map(|old| old.clone().into_value());
-        let failed = Validator::new().validate_compiled(&self.rules, value, old.as_ref());
-        let failed = failed.err().map(kube_cel::ValidationErrors::into_vec).unwrap_or_default();
-        failed
-            .into_iter()
-            .map(|error| {
-                let path = if error.field_path.is_empty() { Path::root() } else { Path::new(&error.field_path) };
-                match error.reason.as_deref() {
-                    Some("FieldValueRequired") => FieldError::required(&path, error.message),
-                    Some("FieldValueForbidden") => FieldError::forbidden(&path, error.message),
-                    Some("FieldValueDuplicate") => FieldError::duplicate(&path, shown(value, &error.field_path)),
-                    _ => FieldError::invalid(&path, shown(value, &error.field_path), error.message),
-                }
-            })
-            .collect()
     }
 
     /// Replicas must be a number that can be scaled.
@@ -172,16 +159,6 @@ impl CustomKind {
             }
             _ => Vec::new(),
         }
-    }
-}
-
-/// The value that a rule was about, as the server shows it: scalars as they are, others by their type.
-fn shown(value: &Value, path: &str) -> Value {
-    let found = path.split('.').try_fold(value, |value, field| value.get(field));
-    match found {
-        Some(Value::Array(_)) => json!("array"),
-        Some(scalar @ (Value::String(_) | Value::Number(_) | Value::Bool(_))) => scalar.clone(),
-        _ => json!("object"),
     }
 }
 

@@ -27,9 +27,11 @@ pub(crate) struct Definitions {
 impl Controller for Definitions {
     fn observe(&mut self, storage: &Storage, change: &Change, cluster: &mut Cluster) {
         if !storage.is("apiextensions.k8s.io", "customresourcedefinitions") {
-            let name = format!("{}.{}", storage.plural, storage.group);
-            if self.leaving.contains(&name) {
-                self.queue.insert(name);
+            if !self.leaving.is_empty() {
+                let name = format!("{}.{}", storage.plural, storage.group);
+                if self.leaving.contains(&name) {
+                    self.queue.insert(name);
+                }
             }
             return;
         }

@@ -21,6 +21,7 @@
 //!   may be missing.
 //! - An old object has been stored: it has a uid.
 
+mod difference;
 mod entries;
 mod ownership;
 pub(crate) mod scale;
@@ -33,6 +34,7 @@ pub(super) use ownership::{Conflict, Ledger, without_untracked};
 use super::fields::Tracked;
 use crate::object::Object;
 use crate::schema::View;
+use difference::differing;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -91,12 +93,23 @@ pub(crate) fn name_from_user_agent(user_agent: &str) -> String {
 /// empty list or a list of one empty entry clears them.
 pub(crate) fn track_update(write: &Write<'_>, old: Option<&Object>, new: &mut Object) {
     let sent = new.remove(&["metadata", "managedFields"]);
-    let managers = if write.manager.subresource.is_empty() && is_reset(write.schema, sent.as_ref()) {
+    let kept = old.and_then(|old| old.at(&["metadata", "managedFields"]));
+    let (sent, same) = match sent {
+        Some(sent) if Some(&sent) == kept => (None, Some(sent)),
+        sent => (sent.filter(|_| write.manager.subresource.is_empty()), None),
+    };
+    let managers = if is_reset(write.schema, sent.as_ref()) {
         Managers::default()
     } else {
-        let sent = sent.as_ref().filter(|_| write.manager.subresource.is_empty());
-        let sent = sent.and_then(|sent| Managers::read(Some(sent)).ok()).filter(|managers| !managers.is_empty());
-        sent.unwrap_or_else(|| Managers::of(old).unwrap_or_default())
+        let sent = sent.as_ref().and_then(|sent| Managers::read(Some(sent)).ok()).filter(|books| !books.is_empty());
+        match (sent, old) {
+            (Some(sent), _) => sent,
+            (None, Some(old)) if write.schema.is_typed() => {
+                let books = same.or_else(|| kept.cloned());
+                return books.into_iter().for_each(|books| continue_books(write, old, new, books));
+            }
+            (None, old) => Managers::of(old).unwrap_or_default(),
+        }
     };
     // Books that were never opened, or were closed, stay closed.
     if managers.is_empty() && old.is_some() {
@@ -105,6 +118,32 @@ pub(crate) fn track_update(write: &Write<'_>, old: Option<&Object>, new: &mut Ob
     let ledger = Ledger { write };
     let (before, after) = (value_without_books(old), value_without_books(Some(new)));
     if let Ok(managers) = ledger.update(managers, &before, &after, &write.manager.name) {
+        managers.write(new);
+    }
+}
+
+/// Goes on with the books of an object of a built-in kind as they are. Its schema never changes, so what is the same
+/// before and after has been looked at before.
+fn continue_books(write: &Write<'_>, old: &Object, new: &mut Object, books: Value) {
+    let (before, after) = differing(old, new);
+    if before == after {
+        new.metadata_mut().insert("managedFields".to_owned(), books);
+        return;
+    }
+    let ledger = Ledger { write };
+    let books = match ledger.update_touched(books, &before, &after) {
+        Ok(entries) if entries.is_empty() => return,
+        Ok(entries) => {
+            new.metadata_mut().insert("managedFields".to_owned(), Value::Array(entries));
+            return;
+        }
+        Err(books) => books,
+    };
+    let managers = Managers::read(Some(&books)).unwrap_or_default();
+    let (before, after) = (value_without_books(Some(old)), value_without_books(Some(new)));
+    if !managers.is_empty()
+        && let Ok(managers) = ledger.update(managers, &before, &after, &write.manager.name)
+    {
         managers.write(new);
     }
 }
@@ -131,32 +170,36 @@ pub(super) fn value_without_books(object: Option<&Object>) -> Value {
 /// To be called last, when `new` is as it would be stored; its resourceVersion does not count.
 pub(crate) fn keep_times(old: &Object, new: &mut Object) {
     let (Some(old_books), Some(new_books)) = (books(old), books(new)) else { return };
-    if without_times(old_books) == without_times(new_books) && without_version(old) == without_version(new) {
-        let old_books = Value::Array(old_books.to_vec());
-        new.metadata_mut().insert("managedFields".to_owned(), old_books);
+    let are_same = old_books.len() == new_books.len()
+        && old_books.iter().zip(new_books).all(|(old, new)| match (old.as_object(), new.as_object()) {
+            (Some(old), Some(new)) => is_same_without(old, new, &["time"]),
+            _ => false,
+        });
+    if !are_same || !is_same_but_version(old, new) {
+        return;
     }
+    let old_books = Value::Array(old_books.to_vec());
+    new.metadata_mut().insert("managedFields".to_owned(), old_books);
 }
 
 fn books(object: &Object) -> Option<&[Value]> {
     object.at(&["metadata", "managedFields"]).and_then(Value::as_array).map(Vec::as_slice)
 }
 
-fn without_times(books: &[Value]) -> Vec<Map<String, Value>> {
-    let entries = books.iter().map(|entry| entry.as_object().cloned().unwrap_or_default());
-    entries
-        .map(|mut entry| {
-            entry.remove("time");
-            entry
-        })
-        .collect()
+/// Whether objects are the same but for their books and their version.
+fn is_same_but_version(old: &Object, new: &Object) -> bool {
+    let metadata = |object| Object::get(object, "metadata").and_then(Value::as_object);
+    let is_same = match (metadata(old), metadata(new)) {
+        (Some(old), Some(new)) => is_same_without(old, new, &["managedFields", "resourceVersion"]),
+        _ => false,
+    };
+    is_same && is_same_without(old.fields(), new.fields(), &["metadata"])
 }
 
-fn without_version(object: &Object) -> Value {
-    let mut object = value_without_books(Some(object));
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("resourceVersion");
-    }
-    object
+/// Whether maps are the same but for some entries.
+fn is_same_without(left: &Map<String, Value>, right: &Map<String, Value>, without: &[&str]) -> bool {
+    let counts = |entry: &(&String, &Value)| !without.contains(&entry.0.as_str());
+    left.iter().filter(counts).eq(right.iter().filter(counts))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What is wrong with a text that should be JSON, in the words of Go's standard library.
 
-/// Deeper texts are refused before this is asked.
+/// How deep Go reads.
 const DEPTH_LIMIT: usize = 10_000;
 
 /// Why a text is not JSON; `None` if it is.
@@ -19,18 +19,35 @@ enum Fault {
     Depth,
 }
 
+/// What has begun and not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Open {
+    Object,
+    Array,
+}
+
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
 }
 
 impl Scanner<'_> {
+    /// Reads the text without a call for each level of it: the text may be deeper than the stack.
     fn document(&mut self) -> Result<(), Fault> {
-        self.value(0)?;
-        self.skip_blanks();
-        match self.text.get(self.at) {
-            None => Ok(()),
-            Some(_) => self.refuse("after top-level value"),
+        let mut open = Vec::new();
+        loop {
+            if self.value(&mut open)? {
+                continue;
+            }
+            while !self.goes_on(&mut open)? {
+                if open.is_empty() {
+                    self.skip_blanks();
+                    return match self.text.get(self.at) {
+                        None => Ok(()),
+                        Some(_) => self.refuse("after top-level value"),
+                    };
+                }
+            }
         }
     }
 
@@ -49,73 +66,79 @@ impl Scanner<'_> {
         Err(Fault::Character(self.next()?, place.to_owned()))
     }
 
-    fn value(&mut self, depth: usize) -> Result<(), Fault> {
-        if depth > DEPTH_LIMIT {
-            return Err(Fault::Depth);
-        }
+    /// Reads a value up to its end, or up to the first value inside it. Says whether it is the latter.
+    fn value(&mut self, open: &mut Vec<Open>) -> Result<bool, Fault> {
         self.skip_blanks();
         match self.next()? {
-            b'{' => self.object(depth),
-            b'[' => self.array(depth),
-            b'"' => self.string(),
-            b'-' | b'0'..=b'9' => self.number(),
-            b't' => self.word("true"),
-            b'f' => self.word("false"),
-            b'n' => self.word("null"),
-            _ => self.refuse("looking for beginning of value"),
+            b'{' => {
+                self.at += 1;
+                self.skip_blanks();
+                if self.next()? != b'}' {
+                    self.key()?;
+                    return Self::enter(Open::Object, open);
+                }
+                self.at += 1;
+            }
+            b'[' => {
+                self.at += 1;
+                self.skip_blanks();
+                if self.next()? != b']' {
+                    return Self::enter(Open::Array, open);
+                }
+                self.at += 1;
+            }
+            b'"' => self.string()?,
+            b'-' | b'0'..=b'9' => self.number()?,
+            b't' => self.word("true")?,
+            b'f' => self.word("false")?,
+            b'n' => self.word("null")?,
+            _ => return self.refuse("looking for beginning of value"),
+        }
+        Ok(false)
+    }
+
+    fn enter(what: Open, open: &mut Vec<Open>) -> Result<bool, Fault> {
+        open.push(what);
+        if open.len() > DEPTH_LIMIT { Err(Fault::Depth) } else { Ok(true) }
+    }
+
+    /// What comes after a value: another one, or the end of what it is in. Says whether it is the former.
+    fn goes_on(&mut self, open: &mut Vec<Open>) -> Result<bool, Fault> {
+        let Some(last) = open.last() else { return Ok(false) };
+        let (end, place) = match last {
+            Open::Object => (b'}', "after object key:value pair"),
+            Open::Array => (b']', "after array element"),
+        };
+        self.skip_blanks();
+        match self.next()? {
+            b',' => {
+                self.at += 1;
+                if *last == Open::Object {
+                    self.skip_blanks();
+                    self.key()?;
+                }
+                Ok(true)
+            }
+            byte if byte == end => {
+                self.at += 1;
+                open.pop();
+                Ok(false)
+            }
+            _ => self.refuse(place),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<(), Fault> {
-        self.at += 1;
+    fn key(&mut self) -> Result<(), Fault> {
+        if self.next()? != b'"' {
+            return self.refuse("looking for beginning of object key string");
+        }
+        self.string()?;
         self.skip_blanks();
-        if self.next()? == b'}' {
-            self.at += 1;
-            return Ok(());
+        if self.next()? != b':' {
+            return self.refuse("after object key");
         }
-        loop {
-            self.skip_blanks();
-            if self.next()? != b'"' {
-                return self.refuse("looking for beginning of object key string");
-            }
-            self.string()?;
-            self.skip_blanks();
-            if self.next()? != b':' {
-                return self.refuse("after object key");
-            }
-            self.at += 1;
-            self.value(depth + 1)?;
-            self.skip_blanks();
-            match self.next()? {
-                b',' => self.at += 1,
-                b'}' => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                _ => return self.refuse("after object key:value pair"),
-            }
-        }
-    }
-
-    fn array(&mut self, depth: usize) -> Result<(), Fault> {
         self.at += 1;
-        self.skip_blanks();
-        if self.next()? == b']' {
-            self.at += 1;
-            return Ok(());
-        }
-        loop {
-            self.value(depth + 1)?;
-            self.skip_blanks();
-            match self.next()? {
-                b',' => self.at += 1,
-                b']' => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                _ => return self.refuse("after array element"),
-            }
-        }
+        Ok(())
     }
 
     fn string(&mut self) -> Result<(), Fault> {
@@ -236,6 +259,14 @@ mod tests {
         }
         assert_eq!(error(&[0x81]).unwrap(), "invalid character '\\u0081' looking for beginning of value");
         assert_eq!(error(br#" {"a": [1, -2.5e3, "\u0041", null, true, {}]} "#), None);
+    }
+
+    #[test]
+    fn depth_takes_no_stack() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(error(nested(10_000).as_bytes()), None);
+        assert_eq!(error(nested(1_000_000).as_bytes()).unwrap(), "exceeded max depth");
+        assert_eq!(error("{\"a\":".repeat(10_000).as_bytes()).unwrap(), "unexpected end of JSON input");
     }
 
     proptest! {

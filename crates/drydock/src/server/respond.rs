@@ -16,6 +16,8 @@ use serde_json::Value;
 /// What becomes a response.
 enum Outcome {
     Value(u16, Value),
+    /// JSON.
+    Written(u16, Vec<u8>),
     Text(u16, String),
     Bytes(&'static str, Vec<u8>),
     Watch(crate::verbs::watch::WatchPlan, Form),
@@ -23,7 +25,7 @@ enum Outcome {
 }
 
 impl Drydock {
-    pub(super) fn respond(&self, parts: &Parts, body: Bytes) -> Response<Body> {
+    pub(super) fn respond(&self, parts: &Parts, body: Result<Bytes, Status>) -> Response<Body> {
         let mut warnings = Vec::new();
         match self.answer(parts, body, &mut warnings) {
             Ok(outcome) => self.write(outcome, &warnings),
@@ -31,16 +33,21 @@ impl Drydock {
         }
     }
 
-    /// The response to a request whose body could not be read whole.
-    pub(super) fn respond_unread(error: &(dyn std::error::Error + 'static)) -> Response<Body> {
-        refuse(&if error.is::<http_body_util::LengthLimitError>() {
+    /// Why a body could not be read whole.
+    pub(super) fn refuse_body(error: &(dyn std::error::Error + 'static)) -> Status {
+        if error.is::<http_body_util::LengthLimitError>() {
             Status::too_large_body(BODY_LIMIT)
         } else {
             Status::bad_request(format!("unable to read the request body: {error}"))
-        })
+        }
     }
 
-    fn answer(&self, parts: &Parts, body: Bytes, warnings: &mut Vec<String>) -> Result<Outcome, Status> {
+    fn answer(
+        &self,
+        parts: &Parts,
+        body: Result<Bytes, Status>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Outcome, Status> {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         let mut cluster = self.lock();
         let user = self.authenticate(&cluster, &parts.headers)?;
@@ -49,6 +56,8 @@ impl Drydock {
             Route::Document(path) => self.document(&cluster, &user, parts, &path, accept),
             Route::Resource(verb, target) => {
                 let form = Form::of(accept, query.text("includeObject"))?;
+                // Who only reads is not asked for a body, and may have sent any.
+                let body = if verb.writes() { body? } else { Bytes::new() };
                 let request = Request {
                     verb,
                     target,
@@ -69,10 +78,12 @@ impl Drydock {
                 *warnings = noted;
                 let now = cluster.now;
                 Ok(match answer {
-                    Answer::Object { code, kind, object } => Outcome::Value(code, form.object(&kind, &object, now)),
+                    Answer::Object { code, kind, object } => {
+                        Outcome::Written(code, form.write_object(&kind, &object, now))
+                    }
                     Answer::Other { code: 204, .. } => Outcome::Text(204, String::new()),
                     Answer::Other { code, value } => Outcome::Value(code, value),
-                    Answer::List(list) => Outcome::Value(200, form.list(&list, now)),
+                    Answer::List(list) => Outcome::Written(200, form.write_list(&list, now)),
                     Answer::Watch(plan) => Outcome::Watch(plan, form),
                     Answer::Log(plan) => Outcome::Log(plan),
                 })
@@ -166,6 +177,7 @@ impl Drydock {
                 }
                 response
             }
+            Outcome::Written(code, json) => respond_with_json(code, json),
             Outcome::Text(code, text) => plain(code, text),
             Outcome::Bytes(media, bytes) => respond_with(200, media, bytes.into()),
             Outcome::Watch(plan, form) => {
@@ -216,9 +228,12 @@ fn respond_with(code: u16, content_type: &str, bytes: Bytes) -> Response<Body> {
 }
 
 fn json(code: u16, value: &impl serde::Serialize) -> Response<Body> {
-    let mut bytes = serde_json::to_vec(value).unwrap_or_default();
-    bytes.push(b'\n');
-    respond_with(code, "application/json", bytes.into())
+    respond_with_json(code, serde_json::to_vec(value).unwrap_or_default())
+}
+
+fn respond_with_json(code: u16, mut json: Vec<u8>) -> Response<Body> {
+    json.push(b'\n');
+    respond_with(code, "application/json", json.into())
 }
 
 fn plain(code: u16, text: String) -> Response<Body> {

@@ -110,9 +110,7 @@ impl Watch {
         drop(cluster);
         let mut lines = Vec::new();
         for event in &events {
-            let line = self.form.event(&self.plan.kind, event, now);
-            lines.extend(serde_json::to_vec(&line).unwrap_or_default());
-            lines.push(b'\n');
+            lines.extend(self.form.write_event(&self.plan.kind, event, now));
         }
         Poll::Ready(Some(lines.into()))
     }

@@ -53,7 +53,7 @@ impl Cluster {
                 format!("container {container:?} in pod {:?} is waiting to start: {why}", pod.name())
             }));
         };
-        let kept = log.lines.iter().filter(|line| since.is_none_or(|since| line.at >= since)).count();
+        let kept = log.lines().iter().filter(|line| since.is_none_or(|since| line.at >= since)).count();
         let skipped = tail.map_or(0, |tail| kept.saturating_sub(tail));
         let plan = LogPlan {
             pod_uid: pod.uid().to_owned(),
@@ -62,7 +62,7 @@ impl Cluster {
             timestamps: query.flag("timestamps").unwrap_or_default(),
             follow: query.flag("follow").unwrap_or_default(),
             since,
-            position: log.lines.len() - kept + skipped,
+            position: log.count() - kept + skipped,
             bytes_left: limit,
         };
         Ok(Reply { answer: Answer::Log(plan), warnings: Vec::new() })
@@ -74,12 +74,12 @@ impl Cluster {
             return Told { text: String::new(), over: true };
         };
         let mut text = String::new();
-        for line in log.lines.iter().skip(plan.position) {
+        for line in log.after(plan.position) {
             if plan.since.is_none_or(|since| line.at >= since) {
                 text.push_str(&shown(line, plan.timestamps));
             }
         }
-        plan.position = log.lines.len();
+        plan.position = log.count();
         let mut over = log.closed || !plan.follow;
         if let Some(left) = &mut plan.bytes_left {
             let cut = (0..=text.len().min(*left)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();

@@ -1,10 +1,11 @@
 //! `jobwright drydock`: a Kubernetes API in memory, over HTTP, until it is told to stop.
 
+use super::signals::Signals;
 use crate::arguments;
 use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output;
 use anyhow::Context as _;
-use jobwright_drydock::{Clock, Drydock, Http, Script, ServeError};
+use jobwright_drydock::{Clock, Drydock, Http, ServeError};
 use std::io::Write as _;
 use std::path::Path;
 
@@ -19,9 +20,9 @@ async fn serve(arguments: arguments::Drydock) -> Result<(), Failure> {
     let clock = Clock::starting_at(jiff::Timestamp::now()).times(speed);
     let mut builder = Drydock::builder().clock(clock).rbac(rbac).seed(seed(&clock)).system();
     if let Some(file) = script {
-        builder = builder.script(read_script(&file).or_fail(Kind::Usage)?);
+        builder = builder.script(crate::cluster::read_script(&file).or_fail(Kind::Usage)?);
     }
-    let mut stop = Stop::new().or_fail(Kind::Internal)?;
+    let mut signals = Signals::listen().or_fail(Kind::Internal)?;
     let serving = builder.serve(Http { listen, tls: !plain }).await.map_err(|error| match error {
         ServeError::Open { .. } => {
             failed(error, Kind::Usage).hint("leave out `--plain`, or listen on 127.0.0.1 with `--listen`")
@@ -32,7 +33,7 @@ async fn serve(arguments: arguments::Drydock) -> Result<(), Failure> {
         .with_context(|| format!("cannot write the kubeconfig to `{}`", kubeconfig.display()))
         .or_fail(Kind::Usage)?;
     output::note(&format!("drydock listens on {}; KUBECONFIG={}", serving.address(), kubeconfig.display()));
-    stop.requested().await;
+    signals.next().await;
     serving.stop().await;
     Ok(())
 }
@@ -40,12 +41,6 @@ async fn serve(arguments: arguments::Drydock) -> Result<(), Failure> {
 /// A seed that differs from run to run.
 fn seed(clock: &Clock) -> u64 {
     clock.now().as_nanosecond().to_le_bytes()[..8].iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte))
-}
-
-/// Reads what containers do.
-fn read_script(file: &Path) -> anyhow::Result<Script> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read the script `{}`", file.display()))?;
-    Script::from_yaml(&text).with_context(|| format!("script `{}`", file.display()))
 }
 
 fn failed(error: ServeError, kind: Kind) -> Failure {
@@ -59,24 +54,4 @@ fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.persist(path)?;
     Ok(())
-}
-
-/// The signals that end a server.
-struct Stop {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Stop {
-    fn new() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
-
-    async fn requested(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }

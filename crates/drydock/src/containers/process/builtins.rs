@@ -4,9 +4,13 @@ use super::{Process, State, UNKNOWN_PROGRAM};
 use crate::containers::shell;
 use std::time::Duration;
 
+/// How many words a test may have.
+const MOST_WORDS: usize = 100;
+
 impl Process {
     /// Runs a program by its name and arguments.
     pub(super) fn run(&mut self, name: &str, arguments: &[String]) {
+        let (name, arguments) = self.leave_for(name, arguments);
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         match name.rsplit('/').next().unwrap_or(name) {
             ":" | "true" | "cd" | "umask" | "export" | "mkdir" | "chmod" | "kill" | "shift" | "unset" => {
@@ -29,13 +33,7 @@ impl Process {
                 let code = words.first().and_then(|word| word.parse().ok()).unwrap_or(self.status);
                 self.exit_shell(code & 0xff);
             }
-            "exec" => match arguments.split_first() {
-                Some((name, arguments)) => {
-                    self.stack.retain(|frame| matches!(frame, super::Frame::Exec | super::Frame::Subshell));
-                    self.run(name, arguments);
-                }
-                None => self.status = 0,
-            },
+            "exec" => self.status = 0,
             "test" => self.status = i32::from(!self.test(&words)),
             "[" => self.status = i32::from(!self.test(words.strip_suffix(&["]"]).unwrap_or(&words))),
             "touch" => {
@@ -73,7 +71,7 @@ impl Process {
                     _ => (1, 1, 0),
                 };
                 let step = usize::try_from(step).unwrap_or(1);
-                for number in (first..=last).step_by(step).take(super::STEPS_WITHOUT_TIME) {
+                for number in (first..=last).step_by(step).take(super::EFFORT_WITHOUT_TIME) {
                     self.print(&number.to_string());
                 }
                 self.status = 0;
@@ -114,6 +112,18 @@ impl Process {
         }
     }
 
+    /// `exec PROGRAM…`: the program takes the shell's place.
+    fn leave_for<'a>(&mut self, name: &'a str, arguments: &'a [String]) -> (&'a str, &'a [String]) {
+        let (mut name, mut arguments) = (name, arguments);
+        while name == "exec"
+            && let Some((program, rest)) = arguments.split_first()
+        {
+            self.stack.retain(|frame| matches!(frame, super::Frame::Exec | super::Frame::Subshell));
+            (name, arguments) = (program, rest);
+        }
+        (name, arguments)
+    }
+
     fn say(&mut self, text: &str) {
         self.print(text);
         self.status = 0;
@@ -152,9 +162,13 @@ impl Process {
 
     fn test(&self, words: &[&str]) -> bool {
         let number = |text: &str| text.parse::<i64>().unwrap_or_default();
+        let refusals = words.iter().take_while(|word| **word == "!").count();
+        if refusals > 0 {
+            return self.test(&words[refusals..]) != (refusals % 2 == 1);
+        }
         match words {
             [] => false,
-            ["!", rest @ ..] => !self.test(rest),
+            _ if words.len() > MOST_WORDS => false,
             [text] => !text.is_empty(),
             ["-s", file] => self.files.get(*file).is_some_and(|text| !text.is_empty()),
             ["-e" | "-f" | "-r" | "-w" | "-x" | "-d" | "-L", file] => self.files.contains_key(*file),

@@ -100,7 +100,8 @@ fn check_config_map(map: &Object, errors: &mut Errors) {
         length += decoded_length(entry.value);
     }
     if length > LENGTH {
-        errors.push(FieldError::too_long(&Path::new(""), LENGTH));
+        // The server names no field here: `field.NewPath("")` prints as this.
+        errors.push(FieldError::too_long(&Path::new("[]"), LENGTH));
     }
 }
 

@@ -31,14 +31,17 @@ fn fill_struct(view: View<'_>, object: &Struct, fields: &mut Map<String, Value>)
     if object.definition.is_none() {
         return;
     }
-    for (name, field) in &object.fields {
+    for name in object.kept.iter().map(String::as_str).chain(["metadata"]) {
+        let Some(field) = object.fields.get(name) else { continue };
         let below = view.go_to(field.node);
         let is_absent = fields.get(name).is_none_or(Value::is_null);
         if is_absent && (field.keep_empty || is_metadata(below)) {
-            fields.insert(name.clone(), if field.pointer { Value::Null } else { zero(below) });
+            fields.insert(name.to_owned(), if field.pointer { Value::Null } else { zero(below) });
         }
-        if let Some(value) = fields.get_mut(name) {
-            fill(below, value);
+    }
+    for (name, value) in fields.iter_mut().filter(|(_, value)| value.is_object() || value.is_array()) {
+        if let Some(field) = object.fields.get(name) {
+            fill(view.go_to(field.node), value);
         }
     }
 }

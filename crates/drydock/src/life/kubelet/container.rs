@@ -219,7 +219,7 @@ fn termination_message(spec: &Value, running: &Running, code: i32, log: Option<&
     let written = || running.process.file(path).filter(|text| !text.is_empty()).map(|text| cut(text, 4096));
     let falls_back = code != 0 && text("terminationMessagePolicy") == Some("FallbackToLogsOnError");
     let logged = || {
-        let lines = &log.filter(|_| falls_back)?.lines;
+        let lines = log.filter(|_| falls_back)?.lines();
         let tail = &lines[lines.len().saturating_sub(80)..];
         let tail: String = tail.iter().flat_map(|line| [line.text.as_str(), "\n"]).collect();
         Some(tail[tail.len() - cut_from_end(&tail, 2048)..].to_owned())

@@ -42,6 +42,18 @@ impl FieldSet {
     }
 }
 
+impl FieldSet {
+    /// Whether a set as the API writes it has a path of this one.
+    pub(crate) fn touches(&self, written: &Value) -> bool {
+        self.nodes.iter().any(|(element, node)| {
+            written.get(element.encode()).is_some_and(|below| {
+                let is_member = below.as_object().is_none_or(|map| map.is_empty() || map.contains_key("."));
+                (node.is_member && is_member) || node.below.touches(below)
+            })
+        })
+    }
+}
+
 impl Node {
     /// Whether the level has to say that it is in the set.
     fn is_dot(&self) -> bool {

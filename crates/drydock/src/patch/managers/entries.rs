@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// Entries of updates that are kept apart (apimachinery v0.34 `managedfields/internal/fieldmanager.go`).
-const MOST_UPDATERS: usize = 10;
+pub(super) const MOST_UPDATERS: usize = 10;
 /// Who the oldest updates belong to when there are more.
 const OLD_UPDATES: &str = "ancient-changes";
 
@@ -45,6 +45,16 @@ impl Identity {
             api_version: if operation == Operation::Apply { "" } else { api_version }.to_owned(),
             subresource: subresource.to_owned(),
         }
+    }
+}
+
+impl Identity {
+    /// Whether an entry as it is written is the one of this identity.
+    pub(super) fn is_of(&self, entry: &Value) -> bool {
+        text(entry, "manager") == self.manager
+            && text(entry, "operation") == self.operation.name()
+            && text(entry, "subresource") == self.subresource
+            && (self.operation == Operation::Apply || text(entry, "apiVersion") == self.api_version)
     }
 }
 
@@ -119,17 +129,14 @@ impl Managers {
             object.remove(&["metadata", "managedFields"]);
             return;
         }
-        let mut entries: Vec<(Identity, Entry)> = self.0.into_iter().collect();
-        entries.sort_by(|(left, left_entry), (right, right_entry)| {
-            let key = |identity: &Identity, entry: &Entry| (identity.operation, seconds(entry));
-            key(left, left_entry)
-                .cmp(&key(right, right_entry))
-                .then_with(|| left.manager.cmp(&right.manager))
-                .then_with(|| left_entry.api_version.cmp(&right_entry.api_version))
-                .then_with(|| left.subresource.cmp(&right.subresource))
-        });
-        let entries: Vec<Value> = entries.into_iter().map(|(identity, entry)| encode(&identity, entry)).collect();
+        let mut entries = self.into_entries();
+        entries.sort_by(|left, right| place(left).cmp(&place(right)));
         object.metadata_mut().insert("managedFields".to_owned(), Value::Array(entries));
+    }
+
+    /// The entries as the books write them, in no order.
+    pub(super) fn into_entries(self) -> Vec<Value> {
+        self.0.into_iter().map(|(identity, entry)| encode(&identity, entry)).collect()
     }
 
     pub(in crate::patch) fn is_empty(&self) -> bool {
@@ -193,6 +200,16 @@ impl Managers {
             excess -= 1;
         }
     }
+}
+
+/// Where a written entry stands among the others.
+pub(super) fn place(entry: &Value) -> (&str, i64, &str, &str, &str) {
+    let time = text(entry, "time").parse::<jiff::Timestamp>().map(jiff::Timestamp::as_second).unwrap_or_default();
+    (text(entry, "operation"), time, text(entry, "manager"), text(entry, "apiVersion"), text(entry, "subresource"))
+}
+
+fn text<'a>(entry: &'a Value, field: &str) -> &'a str {
+    entry.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn encode(identity: &Identity, entry: Entry) -> Value {

@@ -1,7 +1,7 @@
 //! Fields change hands (structured-merge-diff v6.3 `merge/update.go`).
 
 use super::Write;
-use super::entries::{Entry, Identity, Managers, Operation};
+use super::entries::{Entry, Identity, MOST_UPDATERS, Managers, Operation, place};
 use crate::clock;
 use crate::patch::fields::{FieldSet, PathElement};
 use crate::patch::typed::{Comparison, Duplicates, Type, compare, filled, reconcile, validate};
@@ -112,6 +112,50 @@ impl<'w, 'a> Ledger<'w, 'a> {
         Ok(managers)
     }
 
+    /// As [`update`](Self::update) between the parts of an object that differ, for books in which everybody uses the
+    /// version of this write: entries that a change does not touch stay as they are, unread. Gives the books back if it
+    /// is not so easy.
+    pub(super) fn update_touched(self, books: Value, old: &Value, new: &Value) -> Result<Vec<Value>, Value> {
+        let entries = match books {
+            Value::Array(entries) if entries.len() < MOST_UPDATERS => entries,
+            books => return Err(books),
+        };
+        let is_of_version = |entry: &Value| entry.get("apiVersion").and_then(Value::as_str) == Some(self.version());
+        let root = Type::of(self.write.schema);
+        let is_easy = entries.iter().all(is_of_version)
+            && validate(root, new, Duplicates::Allowed).is_ok()
+            && validate(root, old, Duplicates::Allowed).is_ok();
+        let Some(changes) = self.compare(old, new, self.version()).filter(|_| is_easy) else {
+            return Err(Value::Array(entries));
+        };
+        let (set, removed) = (changes.set(), changes.removed);
+        let taken = set.clone().union(&removed);
+        if taken.is_empty() {
+            return Ok(entries);
+        }
+        let identity = self.identity(Operation::Update, &self.write.manager.name);
+        let is_touched =
+            |entry: &Value| identity.is_of(entry) || entry.get("fieldsV1").is_none_or(|fields| taken.touches(fields));
+        let (touched, mut kept): (Vec<Value>, Vec<Value>) = entries.into_iter().partition(is_touched);
+        let touched = Value::Array(touched);
+        let Ok(mut managers) = Managers::read(Some(&touched)) else {
+            kept.extend(touched.as_array().into_iter().flatten().cloned());
+            return Err(Value::Array(kept));
+        };
+        managers.retain(|_, entry| {
+            entry.fields = entry.fields.difference(&taken);
+            !entry.fields.is_empty()
+        });
+        let changed = without_untracked(&set);
+        if !changed.is_empty() {
+            let before = managers.remove(&identity).map(|entry| entry.fields).unwrap_or_default();
+            managers.insert(identity, self.entry(before.union(&changed), Some(self.now())));
+        }
+        kept.extend(managers.into_entries());
+        kept.sort_by(|left, right| place(left).cmp(&place(right)));
+        Ok(kept)
+    }
+
     /// Takes from all managers but one what changes from `old` to `new`. Unless by force, nothing is taken when
     /// somebody would lose a field that still exists.
     pub(in crate::patch) fn take(
@@ -122,21 +166,25 @@ impl<'w, 'a> Ledger<'w, 'a> {
         except: Option<&Identity>,
         force: bool,
     ) -> Result<Comparison, Vec<Conflict>> {
-        let mut comparisons: BTreeMap<String, Option<Comparison>> = BTreeMap::new();
+        let mut comparisons: BTreeMap<String, Option<Changes>> = BTreeMap::new();
         let mut conflicts: Vec<Conflict> = Vec::new();
         let mut taken: BTreeMap<Identity, FieldSet> = BTreeMap::new();
         let own = self.compare(old, new, self.version()).unwrap_or_default();
-        comparisons.insert(self.version().to_owned(), Some(own.clone()));
+        let changes = |comparison: Comparison| Changes { set: comparison.set(), removed: comparison.removed };
+        comparisons.insert(self.version().to_owned(), Some(changes(own.clone())));
         managers.retain(|identity, entry| {
             if except == Some(identity) {
                 return true;
             }
             let version = entry.api_version.clone();
-            let comparison = comparisons.entry(version).or_insert_with_key(|version| self.compare(old, new, version));
-            let Some(comparison) = comparison else { return false };
-            let lost = entry.fields.intersection(&comparison.set());
-            conflicts.extend(lost.paths().into_iter().map(|path| Conflict { manager: identity.clone(), path }));
-            taken.insert(identity.clone(), lost.union(&comparison.removed));
+            let seen =
+                comparisons.entry(version).or_insert_with_key(|version| self.compare(old, new, version).map(changes));
+            let Some(seen) = seen else { return false };
+            let lost = entry.fields.intersection(&seen.set);
+            if !force {
+                conflicts.extend(lost.paths().into_iter().map(|path| Conflict { manager: identity.clone(), path }));
+            }
+            taken.insert(identity.clone(), lost.union(&seen.removed));
             true
         });
         if !force && !conflicts.is_empty() {
@@ -158,6 +206,13 @@ impl<'w, 'a> Ledger<'w, 'a> {
         let comparison = compare(Type::of(view), &filled(view, &old), &filled(view, &new));
         Some(comparison.only(self.write.tracked))
     }
+}
+
+/// What a write changes, as a version sees it.
+struct Changes {
+    /// What is new or has a new value.
+    set: FieldSet,
+    removed: FieldSet,
 }
 
 /// A set without the fields that nobody manages.

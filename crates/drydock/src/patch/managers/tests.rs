@@ -221,3 +221,59 @@ proptest! {
         }
     }
 }
+
+/// A Job of which several parts may be one way or another.
+fn any_job() -> impl Strategy<Value = Value> {
+    let container = |name: &'static str| {
+        (any::<bool>(), proptest::option::of(0..3)).prop_map(move |(image, port)| {
+            let ports: Vec<Value> =
+                port.into_iter().map(|port| json!({"containerPort": port, "protocol": "TCP"})).collect();
+            json!({"name": name, "image": if image { "x" } else { "y" }, "ports": ports})
+        })
+    };
+    let labels = proptest::collection::btree_map("[ab]", "[xy]", 0..3);
+    let containers = (proptest::option::of(container("a")), proptest::option::of(container("b")));
+    (labels, containers, proptest::option::of(0..3), proptest::option::of(0..2)).prop_map(
+        |(labels, (one, two), parallelism, active)| {
+            let mut job = json!({"metadata": {"labels": labels}, "spec": {"template": {"spec": {
+                "containers": one.into_iter().chain(two).collect::<Vec<_>>()}}}});
+            if let Some(parallelism) = parallelism {
+                job["spec"]["parallelism"] = json!(parallelism);
+            }
+            if let Some(active) = active {
+                job["status"] = json!({"active": active, "conditions": [{"type": "Suspended", "status": "True"}]});
+            }
+            job
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn looking_only_at_what_differs_comes_to_the_same(jobs in proptest::collection::vec((any_job(), 0..3_usize), 2..6)) {
+        static JOB: LazyLock<Lab> = LazyLock::new(Lab::job);
+        let mut live: Option<Object> = None;
+        for (second, (job, who)) in (0..).zip(&jobs) {
+            let by = By(["one", "two", "one/status"][*who], second);
+            let Some(old) = live else {
+                live = Some(JOB.create(by, job));
+                continue;
+            };
+            let quick = JOB.update(by, &old, job);
+            let mut thorough = JOB.body(job);
+            JOB.with(by, None, |write| {
+                let managers = Managers::of(Some(&old)).unwrap();
+                let (before, after) = (value_without_books(Some(&old)), value_without_books(Some(&thorough)));
+                let is_open = !managers.is_empty();
+                let managers = Ledger { write }.update(managers, &before, &after, &write.manager.name).unwrap();
+                if is_open {
+                    managers.write(&mut thorough);
+                }
+            });
+            keep_times(&old, &mut thorough);
+            prop_assert_eq!(books(&quick), books(&thorough));
+            prop_assert_eq!(&quick, &thorough);
+            live = Some(quick);
+        }
+    }
+}

@@ -51,6 +51,7 @@ impl Walk {
 
     fn compare(&mut self, own: Type<'_>, old: Option<&Value>, new: Option<&Value>) {
         let is_leaf = match (old, new) {
+            (Some(old), Some(new)) if old == new => return,
             (Some(old), Some(new)) => {
                 // Where the schema has nothing to say, the sides may be taken apart in different ways: do both.
                 if std::mem::discriminant(&own.layout(old)) != std::mem::discriminant(&own.layout(new)) {
@@ -99,8 +100,11 @@ impl Walk {
     fn compare_maps(&mut self, own: Type<'_>, old: Option<&Map<String, Value>>, new: Option<&Map<String, Value>>) {
         let names: BTreeSet<&String> = old.into_iter().chain(new).flat_map(Map::keys).collect();
         for name in names {
-            let entry = own.entry(name).unwrap_or(Type::Free);
             let (old, new) = (old.and_then(|map| map.get(name)), new.and_then(|map| map.get(name)));
+            if old == new {
+                continue;
+            }
+            let entry = own.entry(name).unwrap_or(Type::Free);
             self.below(PathElement::Field(name.clone()), entry, old, new);
         }
     }

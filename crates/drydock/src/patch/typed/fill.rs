@@ -29,12 +29,14 @@ fn fill(view: View<'_>, value: &mut Value) {
 }
 
 fn fill_struct(view: View<'_>, object: &Struct, map: &mut Map<String, Value>) {
-    for (name, field) in &object.fields {
-        let is_written = object.definition.is_some() && field.keep_empty && !field.pointer;
-        if is_written && !map.contains_key(name) {
+    let kept = object.kept.iter().filter(|_| object.definition.is_some());
+    for (name, field) in kept.filter_map(|name| Some((name, object.fields.get(name)?))) {
+        if !field.pointer && !map.contains_key(name) {
             map.insert(name.clone(), zero(view, field));
         }
-        if let Some(value) = map.get_mut(name) {
+    }
+    for (name, value) in map.iter_mut().filter(|(_, value)| value.is_object() || value.is_array()) {
+        if let Some(field) = object.fields.get(name) {
             fill(view.go_to(field.node), value);
         }
     }

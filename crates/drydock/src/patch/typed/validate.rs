@@ -16,7 +16,7 @@ pub(in crate::patch) enum Duplicates {
 
 /// Checks a value; the error names all that is wrong.
 pub(in crate::patch) fn validate(root: Type<'_>, value: &Value, duplicates: Duplicates) -> Result<(), String> {
-    let mut errors = Errors { duplicates, path: String::new(), texts: Vec::new() };
+    let mut errors = Errors { duplicates, path: Vec::new(), texts: Vec::new() };
     errors.check(root, value);
     match errors.texts.as_slice() {
         [] => Ok(()),
@@ -25,25 +25,38 @@ pub(in crate::patch) fn validate(root: Type<'_>, value: &Value, duplicates: Dupl
     }
 }
 
-struct Errors {
+struct Errors<'v> {
     duplicates: Duplicates,
-    path: String,
+    /// Where the walk is. It is written down only for what is wrong, which is rare.
+    path: Vec<Step<'v>>,
     texts: Vec<String>,
 }
 
-impl Errors {
+enum Step<'v> {
+    Field(&'v str),
+    Item(PathElement),
+}
+
+impl<'v> Errors<'v> {
+    fn place(&self) -> String {
+        let step = |step: &Step<'_>| match step {
+            Step::Field(name) => format!(".{name}"),
+            Step::Item(element) => element.to_string(),
+        };
+        self.path.iter().map(step).collect()
+    }
+
     fn add(&mut self, what: &str) {
-        self.texts.push(if self.path.is_empty() { what.to_owned() } else { format!("{}: {what}", self.path) });
+        self.texts.push(if self.path.is_empty() { what.to_owned() } else { format!("{}: {what}", self.place()) });
     }
 
-    fn below(&mut self, element: &PathElement, own: Type<'_>, value: &Value) {
-        let length = self.path.len();
-        self.path.push_str(&element.to_string());
+    fn below(&mut self, step: Step<'v>, own: Type<'_>, value: &'v Value) {
+        self.path.push(step);
         self.check(own, value);
-        self.path.truncate(length);
+        self.path.pop();
     }
 
-    fn check(&mut self, own: Type<'_>, value: &Value) {
+    fn check(&mut self, own: Type<'_>, value: &'v Value) {
         match (own.layout(value), value) {
             (_, Value::Null) => {}
             (Layout::Scalar(scalar), value) => self.check_scalar(scalar, value),
@@ -51,12 +64,11 @@ impl Errors {
             (Layout::List { .. }, other) => self.add(&format!("expected list, got &{{{}}}", shown(other))),
             (Layout::Map { .. }, Value::Object(map)) => {
                 for (name, value) in map {
-                    let element = PathElement::Field(name.clone());
                     let Some(entry) = own.entry(name) else {
-                        self.texts.push(format!("{}{element}: field not declared in schema", self.path));
+                        self.texts.push(format!("{}.{name}: field not declared in schema", self.place()));
                         break;
                     };
-                    self.below(&element, entry, value);
+                    self.below(Step::Field(name), entry, value);
                 }
             }
             (Layout::Map { .. }, other) => self.add(&format!("expected map, got &{{{}}}", shown(other))),
@@ -81,7 +93,7 @@ impl Errors {
         self.add(&error);
     }
 
-    fn check_list(&mut self, items: Type<'_>, keys: &ListKeys, list: &[Value]) {
+    fn check_list(&mut self, items: Type<'_>, keys: &ListKeys, list: &'v [Value]) {
         let mut seen = BTreeSet::new();
         for (index, item) in list.iter().enumerate() {
             let element = if *keys == ListKeys::Atomic {
@@ -96,7 +108,7 @@ impl Errors {
             if *keys != ListKeys::Atomic && !seen.insert(element.clone()) && self.duplicates == Duplicates::Refused {
                 self.add(&format!("duplicate entries for key {element}"));
             }
-            self.below(&element, items, item);
+            self.below(Step::Item(element), items, item);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Schemas of custom resources: they are structural, and use what the server understands.
 
 use crate::field::FieldError;
+use crate::kinds::custom::refuse_expression;
 use crate::validate::{At, Errors};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -338,6 +339,11 @@ fn check_rules(rules: &At<'_>, errors: &mut Errors) {
             errors.push(message.invalid("must not contain line breaks"));
         } else if text.text().trim().contains('\n') && message.text().trim().is_empty() {
             errors.push(message.required("message must be specified if rule contains line breaks"));
+        }
+        for expression in [text, rule.field("messageExpression")] {
+            if let Some(why) = refuse_expression(expression.text()) {
+                errors.push(expression.invalid(why));
+            }
         }
         rule.field("reason").check_optional(&REASONS, errors);
     }

@@ -1,0 +1,104 @@
+//! What is deployed: a component knows whether it has to be, and how.
+
+use crate::clock::Clock;
+use crate::context::Release;
+use crate::event::{Event, Events};
+use crate::job::{Failure, Occasion};
+use async_trait::async_trait;
+use serde_json::Value;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// One deployable thing.
+#[async_trait]
+pub trait Component: Send + Sync {
+    /// What it is called; `global` is taken.
+    fn name(&self) -> &str;
+
+    /// Components that have to be deployed before it.
+    fn depends_on(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What its jobs in code may want to know.
+    fn configuration(&self) -> Value {
+        Value::Null
+    }
+
+    /// Whether it has to be installed or upgraded. Asked of all components before anything is changed.
+    async fn decide(&self, context: &DeployContext) -> Result<Decision, Failure>;
+
+    /// Installs or upgrades it, and waits until it is there.
+    async fn deploy(&self, context: &DeployContext, occasion: Occasion) -> Result<(), Failure>;
+
+    /// It is deployed, and all its jobs are through.
+    async fn complete(&self, _context: &DeployContext) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// What becomes of a component, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It is new.
+    Install(String),
+    /// It has changed.
+    Upgrade(String),
+    /// It is as it should be.
+    Unchanged(String),
+}
+
+impl Decision {
+    /// Whether it is installed or upgraded.
+    pub fn occasion(&self) -> Option<Occasion> {
+        match self {
+            Self::Install(_) => Some(Occasion::Install),
+            Self::Upgrade(_) => Some(Occasion::Upgrade),
+            Self::Unchanged(_) => None,
+        }
+    }
+
+    /// Why.
+    pub fn reason(&self) -> &str {
+        let (Self::Install(reason) | Self::Upgrade(reason) | Self::Unchanged(reason)) = self;
+        reason
+    }
+}
+
+/// What a component gets to work with.
+#[derive(Clone)]
+pub struct DeployContext {
+    pub(crate) client: kube::Client,
+    pub(crate) release: Arc<Release>,
+    pub(crate) component: String,
+    pub(crate) cancellation: CancellationToken,
+    pub(crate) clock: Clock,
+    pub(crate) events: Events,
+}
+
+impl DeployContext {
+    /// The cluster.
+    pub fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// The release that is being deployed.
+    pub fn release(&self) -> &Release {
+        &self.release
+    }
+
+    /// Is cancelled when the deploy is.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.cancellation
+    }
+
+    /// What time it is.
+    pub fn now(&self) -> jiff::Timestamp {
+        self.clock.now()
+    }
+
+    /// Tells whoever follows how it is going.
+    pub fn progress(&self, line: impl Into<String>) {
+        self.events.send(Event::Progress { component: self.component.clone(), line: line.into() });
+    }
+}

@@ -1,0 +1,147 @@
+//! What a job gets to work with.
+
+use crate::clock::Clock;
+use crate::event::{Event, Events};
+use crate::job::Occasion;
+use crate::version::Version;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// The release that is being deployed.
+#[derive(Clone, Debug, Default)]
+pub struct Release {
+    /// What it is called.
+    pub name: String,
+    /// Where it is.
+    pub namespace: String,
+    /// The version that is declared.
+    pub version: Option<Version>,
+    /// The version that is deployed; none on the first deploy.
+    pub previous: Option<Version>,
+    /// Whatever the jobs in code want to know of it.
+    pub configuration: Value,
+}
+
+/// What a job gets to work with.
+#[derive(Clone)]
+pub struct Context {
+    pub(crate) client: kube::Client,
+    pub(crate) release: Arc<Release>,
+    pub(crate) component: Option<(String, Value)>,
+    pub(crate) occasion: Occasion,
+    pub(crate) cancellation: CancellationToken,
+    pub(crate) clock: Clock,
+    pub(crate) job: String,
+    pub(crate) attempt: u32,
+    pub(crate) events: Events,
+    pub(crate) lines: Arc<Mutex<Lines>>,
+}
+
+/// The last lines that a job has logged.
+#[derive(Default)]
+pub(crate) struct Lines {
+    lines: VecDeque<String>,
+    bytes: usize,
+}
+
+impl Context {
+    /// The cluster.
+    pub fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    /// The release that is being deployed.
+    pub fn release(&self) -> &Release {
+        &self.release
+    }
+
+    /// The namespace of the release.
+    pub fn namespace(&self) -> &str {
+        &self.release.namespace
+    }
+
+    /// The component that the job belongs to; none for a global one.
+    pub fn component(&self) -> Option<&str> {
+        self.component.as_ref().map(|(name, _)| name.as_str())
+    }
+
+    /// The configuration of the component.
+    pub fn configuration(&self) -> &Value {
+        self.component.as_ref().map_or(&self.release.configuration, |(_, configuration)| configuration)
+    }
+
+    /// Whether what the job belongs to is installed or upgraded.
+    pub fn occasion(&self) -> Occasion {
+        self.occasion
+    }
+
+    /// The number of the attempt, from 1 on.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// What time it is.
+    pub fn now(&self) -> jiff::Timestamp {
+        self.clock.now()
+    }
+
+    /// The clock that [`now`](Self::now) reads.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Is cancelled when the deploy is, and at the end of the job's time.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.cancellation
+    }
+
+    /// Says something: to whoever follows the deploy, and into the ledger.
+    pub fn log(&self, line: impl Into<String>) {
+        let line = line.into();
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.clone());
+        self.events.send(Event::Log { job: self.job.clone(), line });
+    }
+}
+
+impl Lines {
+    const LIMIT: usize = 64 * 1024;
+
+    fn push(&mut self, line: String) {
+        self.bytes += line.len() + 1;
+        self.lines.push_back(line);
+        while self.bytes > Self::LIMIT && self.lines.len() > 1 {
+            self.bytes -= self.lines.pop_front().map_or(0, |line| line.len() + 1);
+        }
+    }
+
+    /// The last lines, in this many bytes.
+    pub(crate) fn tail(&self, bytes: usize) -> String {
+        let mut room = bytes;
+        let fitting = self.lines.iter().rev().take_while(|line| {
+            let fits = line.len() < room;
+            room = room.saturating_sub(line.len() + 1);
+            fits
+        });
+        let mut lines: Vec<&str> = fitting.flat_map(|line| ["\n", line]).collect();
+        lines.reverse();
+        lines.concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_kept() {
+        let mut lines = Lines::default();
+        for number in 0..10_000 {
+            lines.push(format!("line {number}"));
+        }
+        assert!(lines.bytes <= Lines::LIMIT);
+        assert_eq!(lines.tail(22), "line 9998\nline 9999\n");
+        assert_eq!(lines.tail(0), "");
+    }
+}

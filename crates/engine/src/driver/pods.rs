@@ -1,0 +1,387 @@
+//! Attempts that are Jobs of the cluster.
+
+use super::follow::Follower;
+use super::{Attempts, log, view};
+use crate::clock::Clock;
+use crate::error::{Answer, Error, classify};
+use crate::event::Events;
+use crate::fingerprint::{Inputs, References};
+use crate::job::Needed;
+use crate::ledger::Active;
+use crate::ledger::store::patiently;
+use crate::lookout::Lookout;
+use crate::machine::{Finish, Life, Observed, Seen, Step, Stray, Trouble};
+use crate::names::{FIELD_MANAGER, FINGERPRINT};
+use crate::pod_job::PodJob;
+use crate::skip;
+use async_trait::async_trait;
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy};
+use kube::{Client, ResourceExt as _};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The attempts of a job that is a pod.
+pub(crate) struct Pods {
+    job: Arc<PodJob>,
+    client: Client,
+    namespace: String,
+    /// The labels of everything that is made.
+    labels: BTreeMap<String, String>,
+    lookout: Lookout,
+    clock: Clock,
+    seen: Memory,
+    /// Who wants to hear what pods say while they run.
+    audience: Option<Events>,
+    follower: Option<Follower>,
+}
+
+/// What this process knows that the watch may not have told yet.
+#[derive(Default)]
+struct Memory {
+    /// The Job that was made or read last, and how often all had been listed then.
+    job: Option<(Arc<Job>, u64)>,
+    /// What was done to Jobs, by uid.
+    released: BTreeSet<String>,
+    deleted: BTreeSet<String>,
+    expired: BTreeSet<String>,
+    /// The Job has to be asked for, whatever the watch says.
+    in_doubt: bool,
+    /// How the pod of an attempt ended, by the uid of its Job: it may go before its Job does.
+    finish: Option<(String, Finish, Arc<Pod>)>,
+    trouble: Option<Trouble>,
+    silent_since: Option<Timestamp>,
+    log: Option<Result<String, String>>,
+    refusal: Option<String>,
+}
+
+impl Memory {
+    /// How a Job is, after what was done to it.
+    fn correct(&self, life: Life, uid: &str) -> Life {
+        match life {
+            Life::Held | Life::Running if self.deleted.contains(uid) => Life::Going,
+            Life::Held if self.released.contains(uid) => Life::Running,
+            other => other,
+        }
+    }
+}
+
+impl Pods {
+    pub(crate) fn new(
+        job: Arc<PodJob>,
+        client: Client,
+        namespace: &str,
+        labels: BTreeMap<String, String>,
+        lookout: Lookout,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            job,
+            client,
+            namespace: namespace.to_owned(),
+            labels,
+            lookout,
+            clock,
+            seen: Memory::default(),
+            audience: None,
+            follower: None,
+        }
+    }
+
+    /// Lets somebody hear what pods say while they run.
+    pub(crate) fn heard_by(mut self, events: &Events) -> Self {
+        self.audience = Some(events.clone());
+        self
+    }
+
+    fn follow(&mut self, pod: &Pod) {
+        let Some(events) = &self.audience else { return };
+        if !self.follower.as_ref().is_some_and(|follower| follower.follows(pod)) {
+            let secrets = References::of(&self.job.template).secrets.into_iter().collect();
+            self.follower = Follower::start(&self.client, &self.namespace, pod, &self.job.id, secrets, events);
+        }
+    }
+
+    fn jobs(&self) -> Api<Job> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// The Job of an attempt, for certain.
+    async fn find(&mut self, active: &Active) -> Result<Option<Arc<Job>>, Error> {
+        if !self.seen.in_doubt {
+            if let Some(job) = self.lookout.jobs(&self.job.id).into_iter().find(|job| job.name_any() == active.job) {
+                self.seen.job = None;
+                return Ok(Some(job));
+            }
+            match &self.seen.job {
+                Some((job, _)) if self.lookout.has_gone(&job.uid().unwrap_or_default()) => {
+                    self.seen.job = None;
+                    return Ok(None);
+                }
+                // The watch is a little behind. Only a list that was made since would know better.
+                Some((job, lists)) if *lists == self.lookout.lists() => return Ok(Some(Arc::clone(job))),
+                // A Job without a recorded uid is made if it is not there, and found if it is.
+                None if active.uid.is_none() => return Ok(None),
+                None if active.uid.as_ref().is_some_and(|uid| self.lookout.has_gone(uid)) => return Ok(None),
+                _ => {}
+            }
+        }
+        let doing = format!("read Job `{}`", active.job);
+        let jobs = self.jobs();
+        let found = patiently(&self.clock, &doing, || jobs.get_opt(&active.job)).await?.map(Arc::new);
+        self.seen.in_doubt = false;
+        self.seen.job = found.clone().map(|job| (job, self.lookout.lists()));
+        Ok(found)
+    }
+
+    fn look_at_strays(&self, active: Option<&Active>, observed: &mut Observed) {
+        let jobs = self.lookout.jobs(&self.job.id);
+        let pods = self.lookout.pods(&self.job.id);
+        let is_active = |uid: &str| active.and_then(|active| active.uid.as_deref()) == Some(uid);
+        for job in &jobs {
+            let uid = job.uid().unwrap_or_default();
+            let name = job.name_any();
+            if active.is_some_and(|active| active.job == name) {
+                continue;
+            }
+            let ttl = job.spec.as_ref().and_then(|spec| spec.ttl_seconds_after_finished);
+            let expires = ttl.is_some() || self.seen.expired.contains(&uid);
+            let life = self.seen.correct(view::life(job, None), &uid);
+            observed.strays.push(Stray { job: name, life, uid, expires });
+        }
+        observed.has_remains = pods.iter().any(|pod| {
+            let owner = pod.owner_references().iter().find(|owner| owner.controller == Some(true));
+            let uid = owner.map(|owner| owner.uid.as_str()).unwrap_or_default();
+            let job_is_there = jobs.iter().any(|job| job.uid().as_deref() == Some(uid));
+            view::is_alive(pod) && !is_active(uid) && !job_is_there
+        });
+    }
+
+    /// Looks at the pod of a Job that is there, or was.
+    fn look_at_pod(&mut self, uid: &str, observed: &mut Observed) -> Option<Arc<Pod>> {
+        let pods = self.lookout.pods(&self.job.id);
+        let owned = |pod: &&Arc<Pod>| pod.owner_references().iter().any(|owner| owner.uid == uid);
+        let pod = pods.iter().filter(owned).max_by_key(|pod| pod.creation_timestamp()).cloned();
+        if let Some((pod, finish)) = pod.as_ref().and_then(|pod| Some((pod, view::finish_of_pod(pod)?))) {
+            self.seen.finish = Some((uid.to_owned(), finish, Arc::clone(pod)));
+        }
+        let finish = self.seen.finish.as_ref().filter(|(owner, ..)| owner == uid);
+        observed.pod_finish = finish.map(|(_, finish, _)| finish.clone());
+        pod.or_else(|| finish.map(|(_, _, pod)| Arc::clone(pod)))
+    }
+
+    /// Why a pod does not start, and since when it does not say.
+    fn look_for_trouble(&mut self, pod: Option<&Pod>, observed: &mut Observed) {
+        let now = self.clock.now();
+        if pod.is_some_and(view::has_started) {
+            self.seen.trouble = None;
+            self.seen.silent_since = None;
+        } else if let Some(trouble) = pod.and_then(|pod| view::trouble_of_pod(pod, now)) {
+            // The same trouble goes on, told in other words.
+            let known = self.seen.trouble.as_ref().filter(|known| known.is_scheduling == trouble.is_scheduling);
+            let since = known.map_or(trouble.since, |known| known.since);
+            self.seen.trouble = Some(Trouble { since, ..trouble });
+        } else {
+            self.seen.silent_since.get_or_insert(now);
+        }
+        observed.trouble.clone_from(&self.seen.trouble);
+        observed.is_silent_since = self.seen.silent_since.filter(|_| self.seen.trouble.is_none());
+    }
+
+    async fn create(&mut self, active: &Active, ledger_uid: &str) -> kube::Result<()> {
+        let run_id = format!("{}-{}-{}", self.job.id, active.run, ledger_uid.split('-').next().unwrap_or_default());
+        let manifest = self.job.manifest(active, &self.labels, &run_id);
+        let job: Job = serde_json::from_value(manifest).map_err(kube::Error::SerdeError)?;
+        let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        match self.jobs().create(&post, &job).await {
+            Ok(job) => self.seen.job = Some((Arc::new(job), self.lookout.lists())),
+            Err(error) if classify(&error) == Answer::AlreadyExists => {
+                let found = self.jobs().get(&active.job).await?;
+                // The same inputs: made before a crash, or by an earlier life of the ledger.
+                if found.annotations().get(FINGERPRINT) != Some(&active.fingerprint.to_string()) {
+                    self.seen.refusal = Some(format!("a Job `{}` is there that is somebody else's", active.job));
+                    return Ok(());
+                }
+                self.seen.job = Some((Arc::new(found), self.lookout.lists()));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Patches a Job, if it is still the same.
+    async fn patch(&self, name: &str, uid: &str, spec: Value) -> kube::Result<Job> {
+        let patch = json!({"metadata": {"uid": uid}, "spec": spec});
+        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        self.jobs().patch(name, &parameters, &Patch::Merge(patch)).await
+    }
+
+    async fn inspect(&mut self, active: &Active) -> kube::Result<()> {
+        let events = Api::<Event>::namespaced(self.client.clone(), &self.namespace);
+        let now = self.clock.now();
+        let uid = active.uid.clone().unwrap_or_default();
+        let pods = self.lookout.pods(&self.job.id);
+        let pod = pods.iter().filter(|pod| pod.owner_references().iter().any(|owner| owner.uid == uid));
+        let uids = std::iter::once(uid.clone()).chain(pod.filter_map(|pod| pod.uid()));
+        self.seen.silent_since = Some(now);
+        for uid in uids {
+            let about = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
+            let found = match events.list(&about).await {
+                Ok(found) => found.items,
+                // Events only tell earlier what the deadline would tell later.
+                Err(error) if classify(&error) == Answer::Refused => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            if let Some(trouble) = view::trouble_of_events(&found, now) {
+                self.seen.trouble = Some(trouble);
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_log(&mut self, active: &Active) {
+        let uid = active.uid.clone().unwrap_or_default();
+        let mut ignored = Observed::default();
+        let pod = self.look_at_pod(&uid, &mut ignored);
+        let read = match pod {
+            None => Err("its pod had gone".to_owned()),
+            Some(pod) => log::read(&self.client, &self.namespace, &pod, self.job.keep.log_bytes).await,
+        };
+        self.seen.log = Some(match read {
+            Ok(text) if text.is_empty() => Ok(text),
+            Ok(text) => {
+                let references = References::of(&self.job.template);
+                let values = log::known_secrets(&self.client, &self.namespace, references.secrets.iter()).await;
+                Ok(log::mask(&text, &values))
+            }
+            Err(why) => Err(why),
+        });
+    }
+}
+
+#[async_trait]
+impl Attempts for Pods {
+    async fn look(&mut self, active: Option<&Active>, observed: &mut Observed) -> Result<(), Error> {
+        self.lookout.ready().await?;
+        if let Some(active) = active.filter(|active| !active.job.is_empty()) {
+            if let Some(job) = self.find(active).await? {
+                let uid = job.uid().unwrap_or_default();
+                let pod = self.look_at_pod(&uid, observed);
+                let life = self.seen.correct(view::life(&job, pod.as_deref()), &uid);
+                if life == Life::Running {
+                    self.look_for_trouble(pod.as_deref(), observed);
+                }
+                if let Some(pod) = &pod {
+                    self.follow(pod);
+                }
+                observed.attempt = Seen::Present { uid, life };
+            } else {
+                self.look_at_pod(active.uid.as_deref().unwrap_or_default(), observed);
+                observed.attempt = Seen::Absent;
+            }
+            observed.log.clone_from(&self.seen.log);
+            observed.refusal.clone_from(&self.seen.refusal);
+            observed.is_final = self.seen.refusal.is_some();
+        }
+        self.look_at_strays(active, observed);
+        Ok(())
+    }
+
+    async fn ask(&mut self) -> Result<Needed, String> {
+        let doing = "look whether it is needed";
+        let asked = patiently(&self.clock, doing, || skip::ask(&self.job.skip_if, &self.client, &self.namespace)).await;
+        asked.map_err(|error| error.whole_message())
+    }
+
+    async fn carry_out(&mut self, step: &Step, active: Option<&Active>, ledger_uid: &str) -> kube::Result<()> {
+        match (step, active) {
+            (Step::Create, Some(active)) => {
+                // What was seen of an earlier attempt says nothing of this one.
+                let kept = std::mem::take(&mut self.seen);
+                self.seen.expired = kept.expired;
+                self.create(active, ledger_uid).await
+            }
+            (Step::Release { job, uid }, _) => {
+                let released = self.patch(job, uid, json!({"suspend": false})).await?;
+                self.seen.released.insert(uid.clone());
+                self.seen.job = Some((Arc::new(released), self.lookout.lists()));
+                Ok(())
+            }
+            (Step::Delete { job, uid }, _) => {
+                let parameters = DeleteParams {
+                    preconditions: Some(Preconditions { uid: Some(uid.clone()), resource_version: None }),
+                    propagation_policy: Some(PropagationPolicy::Foreground),
+                    ..DeleteParams::default()
+                };
+                self.jobs().delete(job, &parameters).await?;
+                self.seen.deleted.insert(uid.clone());
+                Ok(())
+            }
+            (Step::Expire { job, uid, seconds }, _) => {
+                let result = self.patch(job, uid, json!({"ttlSecondsAfterFinished": seconds})).await;
+                match result.as_ref().map_err(classify) {
+                    // Gone is as good as expired.
+                    Ok(_) | Err(Answer::NotFound) => {
+                        self.seen.expired.insert(uid.clone());
+                        Ok(())
+                    }
+                    Err(_) => result.map(drop),
+                }
+            }
+            (Step::Inspect, Some(active)) => self.inspect(active).await,
+            (Step::ReadLog, Some(active)) => {
+                self.read_log(active).await;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn refuse(&mut self, reason: String) {
+        self.seen.refusal = Some(reason);
+    }
+
+    fn doubt(&mut self) {
+        self.seen.in_doubt = true;
+    }
+
+    async fn changed(&mut self) {
+        self.lookout.changed().await;
+    }
+}
+
+/// What a pod job depends on.
+pub(crate) async fn inputs(client: &Client, namespace: &str, job: &PodJob, clock: &Clock) -> Result<Inputs, Error> {
+    let maps = Api::<ConfigMap>::namespaced(client.clone(), namespace);
+    let mut config_maps = BTreeMap::new();
+    for name in References::of(&job.template).config_maps {
+        let doing = format!("read ConfigMap `{name}`, which job `{}` names", job.id);
+        let found = patiently(clock, &doing, || maps.get_opt(&name)).await?;
+        let content = found.map(|map| json!({"data": map.data, "binaryData": map.binary_data}));
+        config_maps.insert(name, content.unwrap_or_default());
+    }
+    Ok(Inputs { template: job.template.clone(), config_maps, ..Inputs::default() })
+}
+
+/// A pod job with its template, borrowed if it has to be; or why there is none.
+pub(crate) async fn resolve(
+    job: &Arc<PodJob>,
+    client: &Client,
+    namespace: &str,
+    clock: &Clock,
+) -> Result<Result<Arc<PodJob>, String>, Error> {
+    let Some(borrowed) = &job.borrowed else { return Ok(Ok(Arc::clone(job))) };
+    let deployments = Api::<Deployment>::namespaced(client.clone(), namespace);
+    let doing = format!("read Deployment `{}`, which job `{}` borrows from", borrowed.deployment, job.id);
+    let Some(found) = patiently(clock, &doing, || deployments.get_opt(&borrowed.deployment)).await? else {
+        let name = &borrowed.deployment;
+        return Ok(Err(format!(
+            "Deployment `{name}` is not there to borrow from: let the job run after it is deployed"
+        )));
+    };
+    Ok(borrowed.template(&found).map(|template| Arc::new(PodJob { template, ..PodJob::clone(job) })))
+}

@@ -1,0 +1,233 @@
+//! What Jobs and pods look like to the machine. Pure functions of the objects.
+
+use crate::machine::{Finish, Life, Trouble};
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ContainerStatus, Event, Pod};
+
+/// Reasons for which a container waits and that rarely go by themselves.
+const TROUBLES: &[&str] = &[
+    "ImagePullBackOff",
+    "ErrImagePull",
+    "ErrImageNeverPull",
+    "InvalidImageName",
+    "ImageInspectError",
+    "RegistryUnavailable",
+    "CreateContainerConfigError",
+    "CreateContainerError",
+    "RunContainerError",
+    "CreatePodSandboxError",
+];
+
+/// How a Job is.
+pub(crate) fn life(job: &Job, pod: Option<&Pod>) -> Life {
+    let spec = job.spec.as_ref();
+    if let Some(finish) = finish_of_job(job, pod) {
+        return Life::Finished(finish);
+    }
+    if job.metadata.deletion_timestamp.is_some() {
+        return Life::Going;
+    }
+    if spec.and_then(|spec| spec.suspend).unwrap_or_default() { Life::Held } else { Life::Running }
+}
+
+fn finish_of_job(job: &Job, pod: Option<&Pod>) -> Option<Finish> {
+    let status = job.status.as_ref()?;
+    let conditions = status.conditions.as_deref().unwrap_or_default();
+    let condition = conditions
+        .iter()
+        .find(|condition| condition.status == "True" && matches!(condition.type_.as_str(), "Complete" | "Failed"))?;
+    let transition = condition.last_transition_time.as_ref().map(|time| time.0);
+    let completion = status.completion_time.as_ref().map(|time| time.0);
+    let at = completion.or(transition).unwrap_or(Timestamp::UNIX_EPOCH);
+    let seen = pod.and_then(finish_of_pod);
+    if condition.type_ == "Complete" {
+        let exit_code = seen.and_then(|finish| finish.exit_code).or(Some(0));
+        return Some(Finish { succeeded: true, reason: String::new(), exit_code, at });
+    }
+    let said = |part: &Option<String>| part.clone().unwrap_or_default();
+    // That one pod failed is what our Jobs are set up for; why it did is the news.
+    let reason = match (said(&condition.reason).as_str(), &seen) {
+        ("BackoffLimitExceeded", Some(finish)) if !finish.succeeded => finish.reason.clone(),
+        (reason, _) => format!("{reason}: {}", said(&condition.message)),
+    };
+    Some(Finish { succeeded: false, reason, exit_code: seen.and_then(|finish| finish.exit_code), at })
+}
+
+/// How a pod ended, if it has.
+pub(crate) fn finish_of_pod(pod: &Pod) -> Option<Finish> {
+    let status = pod.status.as_ref()?;
+    let succeeded = match status.phase.as_deref() {
+        Some("Succeeded") => true,
+        Some("Failed") => false,
+        _ => return None,
+    };
+    let ended = statuses(pod).filter_map(|status| Some((status, status.state.as_ref()?.terminated.as_ref()?)));
+    let decisive = ended.clone().find(|(_, end)| end.exit_code != 0).or_else(|| ended.last());
+    let at = decisive.and_then(|(_, end)| end.finished_at.as_ref()).map_or(Timestamp::UNIX_EPOCH, |time| time.0);
+    let exit_code = decisive.map(|(_, end)| end.exit_code);
+    let reason = match (succeeded, decisive) {
+        (true, _) => String::new(),
+        (false, Some((container, end))) => {
+            let why = match end.reason.as_deref() {
+                Some("Error") | None => format!("exit code {}", end.exit_code),
+                Some(reason) => format!("{reason}, exit code {}", end.exit_code),
+            };
+            let message =
+                end.message.as_deref().and_then(|message| message.lines().find(|line| !line.trim().is_empty()));
+            let message = message.map(|line| format!(": {line}")).unwrap_or_default();
+            format!("container {} ended with {why}{message}", container.name)
+        }
+        (false, None) => {
+            let parts = [status.reason.as_deref(), status.message.as_deref()];
+            let parts: Vec<&str> = parts.into_iter().flatten().collect();
+            if parts.is_empty() { "its pod failed".to_owned() } else { parts.join(": ") }
+        }
+    };
+    Some(Finish { succeeded, reason, exit_code, at })
+}
+
+/// What keeps a pod from running, as it says itself.
+pub(crate) fn trouble_of_pod(pod: &Pod, now: Timestamp) -> Option<Trouble> {
+    let waiting = statuses(pod).find_map(|status| {
+        let waiting = status.state.as_ref()?.waiting.as_ref()?;
+        let reason = waiting.reason.as_deref().filter(|reason| TROUBLES.contains(reason))?;
+        let message = waiting.message.clone().unwrap_or_default();
+        Some(Trouble { reason: reason.to_owned(), message, since: now, is_scheduling: false })
+    });
+    waiting.or_else(|| {
+        let conditions = pod.status.as_ref()?.conditions.as_deref().unwrap_or_default();
+        let condition = conditions.iter().find(|condition| {
+            condition.type_ == "PodScheduled"
+                && condition.status == "False"
+                && condition.reason.as_deref() == Some("Unschedulable")
+        })?;
+        let since = condition.last_transition_time.as_ref().map_or(now, |time| time.0);
+        let message = condition.message.clone().unwrap_or_default();
+        Some(Trouble { reason: "Unschedulable".to_owned(), message, since, is_scheduling: true })
+    })
+}
+
+/// What keeps a Job or a pod from running, as events tell it: pods that cannot be made, volumes that cannot be mounted.
+pub(crate) fn trouble_of_events(events: &[Event], now: Timestamp) -> Option<Trouble> {
+    let warnings = events.iter().filter(|event| event.type_.as_deref() == Some("Warning"));
+    let last = warnings.max_by_key(|event| {
+        let time = event.last_timestamp.as_ref().map(|time| time.0);
+        time.or_else(|| event.event_time.as_ref().map(|time| time.0))
+    })?;
+    Some(Trouble {
+        reason: last.reason.clone().unwrap_or_default(),
+        message: last.message.clone().unwrap_or_default(),
+        since: now,
+        is_scheduling: last.reason.as_deref() == Some("FailedScheduling"),
+    })
+}
+
+/// Whether any container of a pod has ever started.
+pub(crate) fn has_started(pod: &Pod) -> bool {
+    statuses(pod)
+        .any(|status| status.state.as_ref().is_some_and(|state| state.running.is_some() || state.terminated.is_some()))
+}
+
+/// The containers that have run; init containers are of interest if they kept the others from starting.
+pub(crate) fn started_containers(pod: &Pod) -> Vec<String> {
+    let status = pod.status.as_ref();
+    let started = |list: Option<&[ContainerStatus]>| -> Vec<String> {
+        let has_run = |status: &&ContainerStatus| {
+            status.state.as_ref().is_some_and(|state| state.terminated.is_some() || state.running.is_some())
+        };
+        list.into_iter().flatten().filter(has_run).map(|status| status.name.clone()).collect()
+    };
+    let main = started(status.and_then(|status| status.container_statuses.as_deref()));
+    if main.is_empty() { started(status.and_then(|status| status.init_container_statuses.as_deref())) } else { main }
+}
+
+/// Whether a pod may still be doing something.
+pub(crate) fn is_alive(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    !matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+fn statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> + Clone {
+    let status = pod.status.as_ref();
+    let init = status.and_then(|status| status.init_container_statuses.as_deref()).unwrap_or_default();
+    let main = status.and_then(|status| status.container_statuses.as_deref()).unwrap_or_default();
+    init.iter().chain(main)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn pod(status: Value) -> Pod {
+        serde_json::from_value(json!({"metadata": {"name": "p"}, "status": status})).unwrap()
+    }
+
+    fn job(spec: Value, status: Value) -> Job {
+        let spec = serde_json::from_value(json!({"template": {}, "suspend": spec["suspend"]})).unwrap();
+        Job { spec: Some(spec), status: serde_json::from_value(status).unwrap(), ..Job::default() }
+    }
+
+    const END: &str = "2026-01-01T00:00:20Z";
+
+    fn ended(name: &str, code: i32, more: Value) -> Value {
+        let mut end =
+            json!({"exitCode": code, "finishedAt": END, "reason": if code == 0 { "Completed" } else { "Error" }});
+        end.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"name": name, "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": {"terminated": end}})
+    }
+
+    #[test]
+    fn a_job_is_held_running_or_finished() {
+        assert_eq!(life(&job(json!({"suspend": true}), json!({})), None), Life::Held);
+        assert_eq!(life(&job(json!({}), json!({})), None), Life::Running);
+        let complete = json!({"completionTime": END, "conditions": [{"type": "SuccessCriteriaMet", "status": "True"},
+            {"type": "Complete", "status": "True", "lastTransitionTime": END}]});
+        let Life::Finished(finish) = life(&job(json!({}), complete), None) else { panic!("it has finished") };
+        assert_eq!((finish.succeeded, finish.exit_code, finish.at.to_string()), (true, Some(0), END.to_owned()));
+    }
+
+    #[test]
+    fn a_failure_is_told_by_what_the_pod_said() {
+        let failed = |reason: &str| json!({"conditions": [{"type": "Failed", "status": "True", "reason": reason, "message": "why", "lastTransitionTime": END}]});
+        let pod = pod(json!({"phase": "Failed", "containerStatuses": [
+            ended("a", 0, json!({})), ended("m", 3, json!({"message": "\ncolumn exists\nmore"}))]}));
+        let reason = |status: Value| match life(&job(json!({}), status), Some(&pod)) {
+            Life::Finished(finish) => (finish.reason, finish.exit_code),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            reason(failed("BackoffLimitExceeded")),
+            ("container m ended with exit code 3: column exists".to_owned(), Some(3))
+        );
+        assert_eq!(reason(failed("DeadlineExceeded")).0, "DeadlineExceeded: why");
+    }
+
+    #[test]
+    fn a_pod_that_never_ran_a_container_tells_its_own_reason() {
+        let evicted = pod(json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}));
+        assert_eq!(finish_of_pod(&evicted).unwrap().reason, "Evicted: low on memory");
+        let killed =
+            pod(json!({"phase": "Failed", "containerStatuses": [ended("m", 137, json!({"reason": "OOMKilled"}))]}));
+        assert_eq!(finish_of_pod(&killed).unwrap().reason, "container m ended with OOMKilled, exit code 137");
+        assert_eq!(finish_of_pod(&pod(json!({"phase": "Running"}))), None);
+    }
+
+    #[test]
+    fn trouble_is_seen_in_containers_and_in_scheduling() {
+        let now = Timestamp::UNIX_EPOCH;
+        let waiting = |reason: &str| {
+            let status = json!({"name": "m", "image": "i", "imageID": "", "ready": false, "restartCount": 0,
+                "state": {"waiting": {"reason": reason, "message": "words"}}});
+            pod(json!({"phase": "Pending", "initContainerStatuses": [status]}))
+        };
+        let trouble = trouble_of_pod(&waiting("ImagePullBackOff"), now).unwrap();
+        assert_eq!((trouble.reason.as_str(), trouble.message.as_str()), ("ImagePullBackOff", "words"));
+        assert_eq!(trouble_of_pod(&waiting("ContainerCreating"), now), None);
+        let unschedulable = pod(json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
+            "reason": "Unschedulable", "message": "0/1 nodes", "lastTransitionTime": END}]}));
+        let trouble = trouble_of_pod(&unschedulable, now).unwrap();
+        assert!(trouble.is_scheduling && trouble.since.to_string() == END, "{trouble:?}");
+    }
+}

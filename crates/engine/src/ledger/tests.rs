@@ -1,0 +1,126 @@
+use super::*;
+use crate::fingerprint::{Fingerprint, Inputs};
+use serde_json::json;
+
+fn fingerprints(inputs: &str) -> Fingerprints {
+    Fingerprints::of(&Inputs { template: json!(inputs), ..Inputs::default() })
+}
+
+fn active(run: u64, inputs: &str) -> Active {
+    Active {
+        run,
+        job: format!("job-{run}"),
+        uid: Some("u".to_owned()),
+        attempt: 1,
+        fingerprint: fingerprints(inputs).newest().clone(),
+        started_at: Timestamp::UNIX_EPOCH,
+        version: Some("1.4.0".parse().unwrap()),
+        nonce: String::new(),
+        not_before: None,
+        stopping: None,
+        left_at: None,
+    }
+}
+
+fn ending(outcome: Outcome, log: &str) -> Ending {
+    Ending {
+        outcome,
+        reason: String::new(),
+        exit_code: Some(0),
+        finished_at: Timestamp::from_second(60).unwrap(),
+        log: Ok(log.to_owned()),
+        next: None,
+    }
+}
+
+fn run(ledger: &Ledger, inputs: &str, outcome: Outcome, log: &str, keep: &Keep) -> Ledger {
+    let number = ledger.head.next;
+    ledger.begin(active(number, inputs), "").conclude(ending(outcome, log), "r", keep)
+}
+
+#[test]
+fn a_ledger_is_written_as_the_contract_says() {
+    let ledger = run(&Ledger::default(), "a", Outcome::Succeeded, "log\n", &Keep::default());
+    let data = ledger.encode();
+    assert_eq!(data["head"], r#"{"format":1,"epoch":0,"next":2,"nonce":"","active":null}"#);
+    let fingerprint = fingerprints("a").newest().to_string();
+    assert_eq!(data["done"], format!(r#"[["{fingerprint}","1.4.0","Succeeded",1]]"#));
+    assert_eq!(data["logs"], r#"{"1":"log\n"}"#);
+    let details: serde_json::Value = serde_json::from_str(&data["runs"]).unwrap();
+    assert_eq!(details[0]["finishedAt"], "1970-01-01T00:01:00Z");
+    assert_eq!(Ledger::decode(&data).unwrap(), ledger);
+    let going = Ledger::default().begin(active(1, "a"), "n").encode();
+    let head: serde_json::Value = serde_json::from_str(&going["head"]).unwrap();
+    for key in ["run", "job", "uid", "attempt", "fingerprint", "startedAt"] {
+        assert!(!head["active"][key].is_null(), "{key}");
+    }
+}
+
+#[test]
+fn what_is_missing_or_old_is_read_and_what_is_newer_is_refused() {
+    let of = |pairs: &[(&str, &str)]| {
+        let data = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Ledger::decode(&data).map_err(|error| error.to_string())
+    };
+    assert_eq!(of(&[]).unwrap(), Ledger::default());
+    let bare = of(&[("head", r#"{"format":1,"next":3}"#), ("done", r#"[["ab",null,"Succeeded",2]]"#)]).unwrap();
+    assert_eq!((bare.head.next, bare.done[0].run, bare.active()), (3, 2, None));
+    let newer = of(&[("head", r#"{"format":2,"somethingElse":true}"#)]).unwrap_err();
+    assert_eq!(newer, "it has format 2, and this version of jobwright knows up to 1: use a newer one");
+    assert_eq!(of(&[("head", "{")]).unwrap_err(), "its `head` cannot be understood");
+    assert_eq!(of(&[("runs", "7")]).unwrap_err(), "its `runs` cannot be understood");
+}
+
+#[test]
+fn details_and_logs_are_bounded_and_proofs_are_not() {
+    let keep = Keep { runs: 3, ..Keep::default() };
+    let mut ledger = Ledger::default();
+    for number in 0..10 {
+        ledger = run(&ledger, &number.to_string(), Outcome::Succeeded, "log", &keep);
+    }
+    assert_eq!((ledger.runs.len(), ledger.logs.len(), ledger.done.len()), (3, 3, 10));
+    assert!(ledger.success_of(&fingerprints("0")).is_some());
+    let big = "x".repeat(300 * 1024);
+    for _ in 0..2 {
+        ledger = run(&ledger, "big", Outcome::Failed, &big, &keep);
+    }
+    assert_eq!(ledger.logs.len(), 1, "the newest log stays");
+    assert!(ledger.log(12, 1).is_some());
+}
+
+#[test]
+fn proofs_do_not_pile_up_and_are_not_overwritten_by_failures() {
+    let keep = Keep::default();
+    let mut ledger = Ledger::default();
+    for outcome in [Outcome::Succeeded, Outcome::Succeeded, Outcome::Failed, Outcome::Cancelled] {
+        ledger = run(&ledger, "a", outcome, "", &keep);
+    }
+    let rows: Vec<(Outcome, u64)> = ledger.done.iter().map(|done| (done.outcome, done.run)).collect();
+    assert_eq!(rows, [(Outcome::Succeeded, 2), (Outcome::Failed, 3)]);
+    assert_eq!(ledger.success_of(&fingerprints("a")).unwrap().run, 2);
+}
+
+#[test]
+fn an_unknown_end_holds_until_a_later_one_is_known() {
+    let keep = Keep::default();
+    let unknown = run(&Ledger::default(), "a", Outcome::Unknown, "", &keep);
+    assert_eq!(unknown.unknown_of(&fingerprints("a")), Some(1));
+    assert_eq!(unknown.unknown_of(&fingerprints("b")), None);
+    for outcome in [Outcome::Succeeded, Outcome::Failed] {
+        assert_eq!(run(&unknown, "a", outcome, "", &keep).unknown_of(&fingerprints("a")), None);
+    }
+    assert_eq!(run(&unknown, "b", Outcome::Succeeded, "", &keep).unknown_of(&fingerprints("a")), Some(1));
+}
+
+#[test]
+fn the_logs_of_all_attempts_are_told_apart() {
+    let ledger = Ledger::default().begin(active(7, "a"), "");
+    let retry =
+        Ending { next: Some((Timestamp::UNIX_EPOCH, "job-7-2".to_owned())), ..ending(Outcome::Failed, "first") };
+    let ledger = ledger.conclude(retry, "r", &Keep::default());
+    assert_eq!(ledger.active().map(|active| (active.attempt, active.job.as_str())), Some((2, "job-7-2")));
+    assert_eq!(ledger.done, []);
+    let ledger = ledger.conclude(ending(Outcome::Succeeded, "second"), "r", &Keep::default());
+    assert_eq!((ledger.log(7, 1), ledger.log(7, 2)), (Some("first"), Some("second")));
+    let _ = Fingerprint::from(String::new());
+}

@@ -1,0 +1,6 @@
+//! The engine on a cluster in memory. One program for all of it: each further one would link the whole cluster again.
+
+mod crash;
+mod pods;
+mod runner;
+mod support;

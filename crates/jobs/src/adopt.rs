@@ -1,0 +1,174 @@
+//! `adopt`: gives existing objects to a Helm release, so that a chart can take over what was there before it.
+//!
+//! Helm refuses to touch what it does not own. Ownership is a label and two annotations; they are put on by server-side
+//! apply with the object's uid, so that an object that is not there is not made, and whoever else owns them is heard.
+
+use crate::place::{Place, placed};
+use jobwright_engine::{Context, Failure, Job, Needed, async_trait};
+use kube::ResourceExt as _;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::core::discovery::{ApiResource, Scope};
+use kube::discovery::pinned_kind;
+use serde_json::{Value, json};
+use std::fmt;
+
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+const RELEASE_NAME: &str = "meta.helm.sh/release-name";
+const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
+
+/// Gives existing objects to a Helm release. There is nothing to do on a cluster that has none of them.
+#[derive(Clone, Debug)]
+pub struct Adopt {
+    /// What every job has.
+    pub place: Place,
+    /// What is adopted.
+    pub objects: Vec<ObjectReference>,
+    /// The Helm release that adopts them.
+    pub release: String,
+    /// Its namespace; that of the deploy if none.
+    pub namespace: Option<String>,
+    /// Takes objects away from another release, and fields from another manager.
+    pub force: bool,
+}
+
+/// An object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectReference {
+    /// `apps/v1`.
+    pub api_version: String,
+    /// `Deployment`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its namespace; that of the deploy if none, and none if its kind has none.
+    pub namespace: Option<String>,
+}
+
+impl fmt::Display for ObjectReference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} `{}`", self.kind, self.name)
+    }
+}
+
+/// How an object stands to the release.
+#[derive(Debug, PartialEq, Eq)]
+enum Standing {
+    Missing,
+    Ours,
+    Free { uid: String },
+    Theirs { release: String, uid: String },
+}
+
+impl Adopt {
+    /// The objects in the cluster; none for kinds that it does not know.
+    async fn find(&self, context: &Context, object: &ObjectReference) -> Result<Option<Api<DynamicObject>>, Failure> {
+        let (group, version) = object.api_version.split_once('/').unwrap_or(("", &object.api_version));
+        let kind = GroupVersionKind::gvk(group, version, &object.kind);
+        let (resource, capabilities): (ApiResource, _) = match pinned_kind(context.client(), &kind).await {
+            Ok(found) => found,
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+            Err(kube::Error::Discovery(_)) => return Ok(None),
+            Err(error) => return Err(Failure::new(format!("cannot ask for the kind of {object}")).because(error)),
+        };
+        let client = context.client().clone();
+        let namespace = object.namespace.as_deref().unwrap_or(context.namespace());
+        Ok(Some(match capabilities.scope {
+            Scope::Namespaced => Api::namespaced_with(client, namespace, &resource),
+            Scope::Cluster => Api::all_with(client, &resource),
+        }))
+    }
+
+    async fn standing(&self, context: &Context, object: &ObjectReference) -> Result<Standing, Failure> {
+        let Some(api) = self.find(context, object).await? else { return Ok(Standing::Missing) };
+        let found = api
+            .get_opt(&object.name)
+            .await
+            .map_err(|error| Failure::new(format!("cannot read {object}")).because(error))?;
+        Ok(found.map_or(Standing::Missing, |found| self.judge(&found, context.namespace())))
+    }
+
+    fn judge(&self, found: &DynamicObject, namespace: &str) -> Standing {
+        let uid = found.uid().unwrap_or_default();
+        let annotation = |key: &str| found.annotations().get(key).cloned();
+        let owner = annotation(RELEASE_NAME).map(|name| (annotation(RELEASE_NAMESPACE).unwrap_or_default(), name));
+        let is_managed = found.labels().get(MANAGED_BY).is_some_and(|manager| manager == "Helm");
+        let ours = (self.namespace.as_deref().unwrap_or(namespace).to_owned(), self.release.clone());
+        match owner {
+            Some(owner) if owner == ours && is_managed => Standing::Ours,
+            Some(owner) if owner != ours => Standing::Theirs { release: format!("{}/{}", owner.0, owner.1), uid },
+            _ => Standing::Free { uid },
+        }
+    }
+
+    async fn take(&self, context: &Context, object: &ObjectReference, uid: &str) -> Result<(), Failure> {
+        let Some(api) = self.find(context, object).await? else { return Ok(()) };
+        let namespace = self.namespace.as_deref().unwrap_or(context.namespace());
+        let patch = json!({
+            "apiVersion": object.api_version,
+            "kind": object.kind,
+            "metadata": {
+                "name": object.name,
+                "uid": uid,
+                "labels": {MANAGED_BY: "Helm"},
+                "annotations": {RELEASE_NAME: self.release, RELEASE_NAMESPACE: namespace},
+            },
+        });
+        let parameters = PatchParams { force: self.force, ..PatchParams::apply("jobwright") };
+        match api.patch(&object.name, &parameters, &Patch::Apply(&patch)).await {
+            Ok(_) => {
+                context.log(format!("{object} belongs to release {} now", self.release));
+                Ok(())
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 && status.message.contains("conflict with") => {
+                let message = format!("{object} has another manager for what marks its release: {}", status.message);
+                Err(Failure::new(format!("{message}; `force: true` takes it away")).for_good())
+            }
+            // It went, or another one took its place, since it was looked at.
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
+                Err(Failure::new(format!("{object} changed meanwhile: {}", status.message)))
+            }
+            Err(error) => Err(Failure::new(format!("cannot adopt {object}")).because(error)),
+        }
+    }
+}
+
+#[async_trait]
+impl Job for Adopt {
+    placed!();
+
+    fn inputs(&self) -> Value {
+        let objects = self.objects.iter().map(|object| format!("{object:?}")).collect::<Vec<_>>();
+        json!({"adopt": objects, "release": self.release, "namespace": self.namespace})
+    }
+
+    async fn needed(&self, context: &Context) -> Result<Needed, Failure> {
+        let mut missing = 0;
+        for object in &self.objects {
+            match self.standing(context, object).await? {
+                Standing::Missing => missing += 1,
+                Standing::Ours => {}
+                Standing::Free { .. } | Standing::Theirs { .. } => return Ok(Needed::Yes),
+            }
+        }
+        Ok(Needed::No(if missing == self.objects.len() {
+            "there is nothing to adopt".to_owned()
+        } else {
+            format!("all of it belongs to release {}", self.release)
+        }))
+    }
+
+    async fn run(&self, context: &Context) -> Result<(), Failure> {
+        for object in &self.objects {
+            match self.standing(context, object).await? {
+                Standing::Missing | Standing::Ours => {}
+                Standing::Theirs { release, .. } if !self.force => {
+                    let message = format!("{object} belongs to release {release}; `force: true` takes it away");
+                    return Err(Failure::new(message).for_good());
+                }
+                Standing::Free { uid } | Standing::Theirs { uid, .. } => self.take(context, object, &uid).await?,
+            }
+        }
+        Ok(())
+    }
+}

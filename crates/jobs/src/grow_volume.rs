@@ -1,0 +1,176 @@
+//! `grow-volume`: makes a volume larger, after it has made sure that it can.
+//!
+//! Nothing is changed before everything that can be known is known: that the claim is there and smaller, that its
+//! storage class allows it, that the quota has room, that the server would take the change. Volumes never shrink. Where
+//! the storage demands that nobody uses the volume meanwhile, the workload is scaled down first and put back whatever
+//! happens, by the next deploy if need be.
+
+mod feasibility;
+mod workload;
+
+pub use workload::Workload;
+
+use crate::place::{Place, placed};
+use crate::quantity::Quantity;
+use jobwright_engine::{Context, Failure, Job, Needed, async_trait};
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use kube::api::{Api, Patch, PatchParams};
+use kube::runtime::wait::await_condition;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Makes a volume larger.
+#[derive(Clone, Debug)]
+pub struct GrowVolume {
+    /// What every job has.
+    pub place: Place,
+    /// The claim, in the namespace of the deploy.
+    pub claim: String,
+    /// How large it has to be at least.
+    pub to: Quantity,
+    /// The workload that must not use it meanwhile, where the storage demands that.
+    pub detach: Option<Workload>,
+    /// How long to wait until somebody begins to expand it.
+    pub patience: Duration,
+}
+
+impl GrowVolume {
+    /// How long to wait until somebody begins to expand a volume, unless told otherwise.
+    pub const PATIENCE: Duration = Duration::from_mins(2);
+
+    async fn claim(&self, context: &Context) -> Result<Option<PersistentVolumeClaim>, Failure> {
+        let doing = || format!("cannot read PersistentVolumeClaim `{}`", self.claim);
+        claims(context).get_opt(&self.claim).await.map_err(|error| Failure::new(doing()).because(error))
+    }
+
+    fn patch(&self) -> Patch<Value> {
+        Patch::Merge(json!({"spec": {"resources": {"requests": {"storage": self.to.to_string()}}}}))
+    }
+
+    /// Asks for the larger volume and waits until it is there.
+    async fn grow(&self, context: &Context) -> Result<(), Failure> {
+        let claims = claims(context);
+        let parameters = PatchParams { field_manager: Some("jobwright".to_owned()), ..PatchParams::default() };
+        let claim = claims
+            .patch(&self.claim, &parameters, &self.patch())
+            .await
+            .map_err(|error| Failure::new(format!("cannot grow claim `{}`", self.claim)).because(error))?;
+        context.log(format!("asked for {} instead of {}", self.to, show(capacity(&claim))));
+        let began = |claim: Option<&PersistentVolumeClaim>| claim.is_some_and(|claim| self.has_begun(claim));
+        let begun = tokio::time::timeout(self.patience, await_condition(claims.clone(), &self.claim, began)).await;
+        if begun.is_err() {
+            return Err(feasibility::no_expander(self));
+        }
+        context.log("it is being expanded");
+        Ok(())
+    }
+
+    /// Waits until the file system has the size, too: for that, somebody has to mount it.
+    async fn wait_for_capacity(&self, context: &Context) -> Result<(), Failure> {
+        let done = |claim: Option<&PersistentVolumeClaim>| claim.is_some_and(|claim| self.is_large_enough(claim));
+        tokio::select! {
+            result = await_condition(claims(context), &self.claim, done) => {
+                result.map_err(|error| Failure::new(format!("cannot watch claim `{}`", self.claim)).because(error))?;
+            }
+            () = context.cancellation().cancelled() => {
+                let message = format!("claim `{}` is still being expanded, which goes on by itself", self.claim);
+                return Err(Failure::new(message));
+            }
+        }
+        context.log(format!("it has {}", self.to));
+        Ok(())
+    }
+
+    fn is_large_enough(&self, claim: &PersistentVolumeClaim) -> bool {
+        capacity(claim).is_some_and(|capacity| capacity >= self.to)
+    }
+
+    /// Whether anybody has taken notice: the volume is large enough, or is said to be on its way.
+    fn has_begun(&self, claim: &PersistentVolumeClaim) -> bool {
+        let status = claim.status.as_ref();
+        let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+        let resizes = |kind: &str| matches!(kind, "Resizing" | "FileSystemResizePending");
+        let allocated = status.and_then(|status| status.allocated_resource_statuses.as_ref());
+        self.is_large_enough(claim)
+            || conditions.iter().any(|condition| condition.status == "True" && resizes(&condition.type_))
+            || allocated.is_some_and(|statuses| statuses.contains_key("storage"))
+    }
+}
+
+fn claims(context: &Context) -> Api<PersistentVolumeClaim> {
+    Api::namespaced(context.client().clone(), context.namespace())
+}
+
+/// What a claim has.
+fn capacity(claim: &PersistentVolumeClaim) -> Option<Quantity> {
+    let capacity = claim.status.as_ref()?.capacity.as_ref()?;
+    capacity.get("storage")?.0.parse().ok()
+}
+
+/// What a claim asks for.
+fn request(claim: &PersistentVolumeClaim) -> Option<Quantity> {
+    let requests = claim.spec.as_ref()?.resources.as_ref()?.requests.as_ref()?;
+    requests.get("storage")?.0.parse().ok()
+}
+
+fn show(quantity: Option<Quantity>) -> String {
+    quantity.map_or_else(|| "an unknown size".to_owned(), |quantity| quantity.to_string())
+}
+
+#[async_trait]
+impl Job for GrowVolume {
+    placed!();
+
+    fn inputs(&self) -> Value {
+        json!({"claim": self.claim, "to": self.to.to_string()})
+    }
+
+    async fn needed(&self, context: &Context) -> Result<Needed, Failure> {
+        // An earlier deploy may have died before it put the workload back.
+        if let Some(workload) = &self.detach
+            && workload.is_detached(context).await?
+        {
+            return Ok(Needed::Yes);
+        }
+        Ok(match self.claim(context).await? {
+            None => Needed::No(format!("claim `{}` is not there yet", self.claim)),
+            Some(claim) if self.is_large_enough(&claim) => {
+                Needed::No(format!("claim `{}` has {}", self.claim, show(capacity(&claim))))
+            }
+            // Not bound yet: it will be made as it asks to be.
+            Some(claim) if capacity(&claim).is_none() && request(&claim).is_some_and(|size| size >= self.to) => {
+                Needed::No(format!("claim `{}` is not bound yet and asks for {}", self.claim, show(request(&claim))))
+            }
+            Some(_) => Needed::Yes,
+        })
+    }
+
+    async fn run(&self, context: &Context) -> Result<(), Failure> {
+        if let Some(claim) = self.claim(context).await?
+            && !self.is_large_enough(&claim)
+        {
+            feasibility::check(self, &claim, context).await?;
+            match &self.detach {
+                None => self.grow(context).await?,
+                Some(workload) => {
+                    let detached = async {
+                        workload.detach(context).await?;
+                        self.grow(context).await
+                    };
+                    let result = tokio::select! {
+                        result = detached => result,
+                        () = context.cancellation().cancelled() => Err(Failure::new("cancelled while it was detached")),
+                    };
+                    // Whatever happened, it comes back; what happened first is what is told.
+                    let restored = workload.restore(context).await;
+                    result.and(restored)?;
+                }
+            }
+            self.wait_for_capacity(context).await?;
+        }
+        if let Some(workload) = &self.detach {
+            workload.restore(context).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! A workload that lets go of its volumes for a while, and gets them back whatever happens.
+//!
+//! How many pods it had is written onto the workload before it is scaled down, so that whoever comes next knows.
+
+use jobwright_engine::{Context, Failure};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::runtime::watcher::{self, watcher};
+use serde_json::json;
+use std::fmt;
+use std::time::Duration;
+
+/// A Deployment or a StatefulSet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// `Deployment` or `StatefulSet`.
+    pub kind: String,
+    /// Its name, in the namespace of the deploy.
+    pub name: String,
+}
+
+/// How many pods it had before it was scaled down.
+const REPLICAS: &str = "jobwright.io/replicas-before";
+/// How long pods may take to go.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+impl fmt::Display for Workload {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} `{}`", self.kind, self.name)
+    }
+}
+
+impl Workload {
+    fn api(&self, context: &Context) -> Api<DynamicObject> {
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("apps", "v1", &self.kind));
+        Api::namespaced_with(context.client().clone(), context.namespace(), &resource)
+    }
+
+    async fn get(&self, context: &Context) -> Result<Option<DynamicObject>, Failure> {
+        let found = self.api(context).get_opt(&self.name).await;
+        found.map_err(|error| Failure::new(format!("cannot read {self}")).because(error))
+    }
+
+    /// Whether it was scaled down and not put back.
+    pub(super) async fn is_detached(&self, context: &Context) -> Result<bool, Failure> {
+        Ok(self.get(context).await?.is_some_and(|object| object.annotations().contains_key(REPLICAS)))
+    }
+
+    /// Scales it down and waits until its pods are gone.
+    pub(super) async fn detach(&self, context: &Context) -> Result<(), Failure> {
+        let Some(object) = self.get(context).await? else { return Ok(()) };
+        let replicas = object.data["spec"]["replicas"].as_i64().unwrap_or(1);
+        let before = object.annotations().get(REPLICAS).cloned().unwrap_or_else(|| replicas.to_string());
+        let patch = json!({
+            "metadata": {"annotations": {REPLICAS: before}, "resourceVersion": object.resource_version()},
+            "spec": {"replicas": 0},
+        });
+        self.patch(context, &patch).await?;
+        context.log(format!("{self} is scaled down from {before}, so that nobody uses the volume"));
+        self.wait_until_gone(context, &object).await
+    }
+
+    /// Puts it back as it was, if it was scaled down from here.
+    pub(super) async fn restore(&self, context: &Context) -> Result<(), Failure> {
+        let Some(object) = self.get(context).await? else { return Ok(()) };
+        let Some(before) = object.annotations().get(REPLICAS) else { return Ok(()) };
+        let replicas: i64 = before.parse().unwrap_or(1);
+        let patch = json!({"metadata": {"annotations": {REPLICAS: null}}, "spec": {"replicas": replicas}});
+        self.patch(context, &patch).await?;
+        context.log(format!("{self} is back at {replicas}"));
+        Ok(())
+    }
+
+    async fn patch(&self, context: &Context, patch: &serde_json::Value) -> Result<(), Failure> {
+        let parameters = PatchParams { field_manager: Some("jobwright".to_owned()), ..PatchParams::default() };
+        let patched = self.api(context).patch(&self.name, &parameters, &Patch::Merge(patch)).await;
+        patched.map(drop).map_err(|error| Failure::new(format!("cannot scale {self}")).because(error))
+    }
+
+    async fn wait_until_gone(&self, context: &Context, object: &DynamicObject) -> Result<(), Failure> {
+        use futures::StreamExt as _;
+        let labels = object.data["spec"]["selector"]["matchLabels"].as_object().cloned().unwrap_or_default();
+        let pairs = labels.iter().map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
+        let selector = pairs.collect::<Vec<_>>().join(",");
+        let pods = Api::<Pod>::namespaced(context.client().clone(), context.namespace());
+        let parameters = ListParams::default().labels(&selector);
+        let gone = async {
+            let mut events = watcher(pods.clone(), watcher::Config::default().labels(&selector)).boxed();
+            loop {
+                match pods.list(&parameters).await {
+                    Ok(left) if left.items.is_empty() => return Ok(()),
+                    Ok(_) => drop(events.next().await),
+                    Err(error) => return Err(Failure::new(format!("cannot list the pods of {self}")).because(error)),
+                }
+            }
+        };
+        let message = || Failure::new(format!("the pods of {self} have not gone within {PATIENCE:?}"));
+        tokio::time::timeout(PATIENCE, gone).await.map_err(|_| message())?
+    }
+}

@@ -1,0 +1,17 @@
+//! Release jobs that many releases need.
+//!
+//! Each is a [`Job`](jobwright_engine::Job): it looks first whether there is anything to do, finds out whether it can
+//! before it changes anything, and can be stopped and started again anywhere.
+
+mod adopt;
+mod command;
+mod grow_volume;
+mod place;
+pub mod process;
+mod quantity;
+
+pub use adopt::{Adopt, ObjectReference};
+pub use command::Command;
+pub use grow_volume::{GrowVolume, Workload};
+pub use place::Place;
+pub use quantity::{NoQuantity, Quantity};

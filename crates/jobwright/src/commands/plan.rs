@@ -1,0 +1,137 @@
+//! `jobwright plan`: what a deploy would do, and why.
+
+use super::session;
+use crate::arguments::{self, Format, Output};
+use crate::cluster;
+use crate::failure::{ErrorExt as _, Failure, Kind};
+use crate::output::{self, report};
+use jobwright_engine::{Settings, Version};
+use jobwright_release::{Deployment, PlanFile, Records};
+
+pub(super) fn run(arguments: &arguments::Plan) -> Result<(), Failure> {
+    cluster::block_on(&arguments.cluster, false, plan(arguments))
+}
+
+async fn plan(arguments: &arguments::Plan) -> Result<(), Failure> {
+    let file = session::read_plan(&arguments.plan, &arguments.cluster)?;
+    session::check_names(&file, arguments.selection.only.iter().chain(&arguments.selection.skip))?;
+    if arguments.check {
+        return check(arguments, &file).await;
+    }
+    let settings = session::settings(&file, &arguments.selection, arguments.guards);
+    let wish = Wish { force: arguments.force, redeploy: arguments.redeploy, unlock: arguments.unlock };
+    preview(&file, &arguments.cluster, settings, &wish, arguments.output).await
+}
+
+/// `deploy --dry-run`.
+pub(super) fn preview_deploy(arguments: &arguments::Deploy) -> Result<(), Failure> {
+    cluster::block_on(&arguments.cluster, false, async {
+        let file = session::read_plan(&arguments.plan, &arguments.cluster)?;
+        session::check_names(&file, arguments.selection.only.iter().chain(&arguments.selection.skip))?;
+        let settings = session::settings(&file, &arguments.selection, arguments.guards);
+        let wish = Wish { force: arguments.force, redeploy: arguments.redeploy, unlock: arguments.unlock };
+        preview(&file, &arguments.cluster, settings, &wish, arguments.output).await
+    })
+}
+
+/// What would be done on purpose.
+pub(super) struct Wish {
+    pub(super) force: bool,
+    pub(super) redeploy: bool,
+    pub(super) unlock: bool,
+}
+
+/// Shows what would be done. Fails where it would be refused.
+pub(super) async fn preview(
+    file: &PlanFile,
+    cluster: &arguments::Cluster,
+    settings: Settings,
+    wish: &Wish,
+    output: Output,
+) -> Result<(), Failure> {
+    let connection = cluster::connect(cluster, file.path.parent()).await?;
+    let helm = session::find_helm(file, &connection).await?;
+    let nonce = if wish.force { "asked for".to_owned() } else { settings.nonce.clone() };
+    let settings = Settings { nonce, ..settings };
+    let deployment = Deployment {
+        redeploy: wish.redeploy,
+        unlock: wish.unlock,
+        ..session::deployment(file, &connection, helm, settings.clone())?
+    };
+    let (registry, records) = deployment.open().await.or_fail(Kind::Cluster)?;
+    let manager = deployment.manager(records.get().await.version, settings);
+    let preview = manager.preview(&registry).await.map_err(session::failed)?;
+    let violations = manager.violations(&registry);
+    match output.output {
+        Format::Json => output::line(&report::preview_to_json(&preview, &violations).to_string()),
+        Format::Text => report::show_preview(&preview, &violations),
+    }
+    if violations.is_empty() { Ok(()) } else { Err(Failure::new(Kind::Negative, "")) }
+}
+
+/// The version that the cluster has, if there is a cluster that can be asked, and a release.
+async fn deployed(arguments: &arguments::Plan, file: &PlanFile) -> Option<Version> {
+    let connection = cluster::connect(&arguments.cluster, file.path.parent()).await.ok()?;
+    let release = &file.plan.release;
+    let records = Records::open(connection.client.clone(), &release.namespace, &release.name).await.ok()?;
+    records.get().await.version
+}
+
+/// `plan --check`: what should not be merged. The cluster is asked for what is deployed, if there is one.
+async fn check(arguments: &arguments::Plan, file: &PlanFile) -> Result<(), Failure> {
+    let mut problems: Vec<String> = file.warnings.findings.iter().map(|finding| finding.message.clone()).collect();
+    if arguments.output.output == Format::Text && !file.warnings.findings.is_empty() {
+        output::findings::show(&file.warnings, false);
+    }
+    let mut more = unused_values(file);
+    let previous = deployed(arguments, file).await;
+    if previous.is_none() {
+        output::note("no cluster says what is deployed: the upgrade from there is not checked");
+    }
+    let settings = session::settings(file, &arguments.selection, arguments.guards);
+    more.extend(jobwright_release::violations(file, previous, &settings).iter().map(ToString::to_string));
+    if arguments.output.output == Format::Text {
+        for problem in &more {
+            output::line(&format!("{}error{:#}: {problem}", output::BAD, output::BAD));
+        }
+    }
+    problems.extend(more);
+    if arguments.output.output == Format::Json {
+        output::line(&serde_json::json!({"problems": problems}).to_string());
+    }
+    match problems.len() {
+        0 => {
+            if arguments.output.output == Format::Text && !arguments.output.quiet {
+                output::line(&format!("{}nothing to complain of{:#}", output::GOOD, output::GOOD));
+            }
+            Ok(())
+        }
+        _ => Err(Failure::new(Kind::Negative, "")),
+    }
+}
+
+/// Values files beside those that are used, which nobody uses.
+fn unused_values(file: &PlanFile) -> Vec<String> {
+    let used: std::collections::BTreeSet<_> = file
+        .plan
+        .components
+        .iter()
+        .flat_map(|component| &component.values)
+        .filter_map(|path| file.resolve(path).canonicalize().ok())
+        .collect();
+    let directories: std::collections::BTreeSet<_> = used.iter().filter_map(|path| path.parent()).collect();
+    // The plan's own directory holds other things, too.
+    let own = file.resolve(std::path::Path::new(".")).canonicalize().ok();
+    let files = directories
+        .into_iter()
+        .filter(|directory| Some(*directory) != own.as_deref())
+        .flat_map(|directory| std::fs::read_dir(directory).into_iter().flatten().flatten())
+        .map(|entry| entry.path());
+    let mut unused: Vec<String> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml"))
+        .filter(|path| !used.contains(path))
+        .map(|path| format!("no component uses the values file `{}`", path.display()))
+        .collect();
+    unused.sort();
+    unused
+}

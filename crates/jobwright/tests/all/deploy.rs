@@ -1,0 +1,12 @@
+//! `deploy`, `plan`, `run`, `status`, `history` and `logs` as they are typed, on a cluster in memory over HTTP.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod cancel;
+mod exits;
+mod ledger;
+mod plans;
+mod stage;
+mod story;
+mod supersede;
+mod tables;

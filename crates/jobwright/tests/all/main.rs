@@ -1,0 +1,4 @@
+//! The binary as it is typed.
+
+mod command_line;
+mod deploy;

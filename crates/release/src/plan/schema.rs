@@ -1,0 +1,184 @@
+//! Checks a file against the schema of its form, and tells everything that is wrong at once.
+//!
+//! Of JSON Schema, what `schemars` makes of our types: enough to say what is unknown, missing, mistyped or misspelt.
+
+use super::finding::{Finding, did_you_mean};
+use jobwright_yaml::{Node, Value as Yaml};
+use serde_json::Value;
+use std::ops::Range;
+
+/// Everything in which a value differs from its schema.
+pub(super) fn check(node: &Node, schema: &Value) -> Vec<Finding> {
+    let mut checker = Checker { root: schema, findings: Vec::new() };
+    checker.check(node, schema, &node.span, "the file");
+    checker.findings
+}
+
+struct Checker<'a> {
+    root: &'a Value,
+    findings: Vec<Finding>,
+}
+
+impl<'a> Checker<'a> {
+    fn resolve(&self, schema: &'a Value) -> &'a Value {
+        let target = schema["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/"));
+        target.map_or(schema, |name| &self.root["$defs"][name])
+    }
+
+    /// `at` is where to point if the value itself says little: at its key.
+    fn check(&mut self, node: &Node, schema: &'a Value, at: &Range<usize>, name: &str) {
+        let schema = self.resolve(schema);
+        if let Some(choices) = schema["anyOf"].as_array() {
+            // What schemars makes of an option: the thing itself, or nothing.
+            if node.value != Yaml::Null
+                && let Some(choice) = choices.iter().find(|choice| choice["type"] != "null")
+            {
+                self.check(node, choice, at, name);
+            }
+            return;
+        }
+        if let Some(names) = names_of(schema) {
+            self.check_choice(node, &names, name);
+            return;
+        }
+        if !self.has_right_type(node, schema, at, name) {
+            return;
+        }
+        match &node.value {
+            Yaml::Map(_) => self.check_map(node, schema, at, name),
+            Yaml::List(items) => {
+                if let Some(least) = schema["minItems"].as_u64().filter(|least| (items.len() as u64) < *least) {
+                    self.add(&node.span, format!("`{name}` needs at least {least}"));
+                }
+                for item in items {
+                    self.check(item, &schema["items"], &item.span, name);
+                }
+            }
+            Yaml::String(text) => self.check_text(node, text, schema, name),
+            Yaml::Number(number) => {
+                let number = number.as_f64().unwrap_or_default();
+                let least = schema["minimum"].as_f64().filter(|least| number < *least);
+                let most = schema["maximum"].as_f64().filter(|most| number > *most);
+                if let Some(bound) =
+                    least.map(|least| format!("at least {least}")).or(most.map(|most| format!("at most {most}")))
+                {
+                    self.add(&node.span, format!("`{name}` has to be {bound}"));
+                }
+            }
+            Yaml::Null | Yaml::Bool(_) => {}
+        }
+    }
+
+    fn has_right_type(&mut self, node: &Node, schema: &'a Value, at: &Range<usize>, name: &str) -> bool {
+        let types: Vec<&str> = match &schema["type"] {
+            Value::String(one) => vec![one],
+            Value::Array(many) => many.iter().filter_map(Value::as_str).collect(),
+            _ => return true,
+        };
+        let (is, fits): (&str, &[&str]) = match &node.value {
+            Yaml::Null => ("nothing", &["null"]),
+            Yaml::Bool(_) => ("a truth value", &["boolean"]),
+            Yaml::Number(number) if number.is_f64() => ("a number with a fraction", &["number"]),
+            Yaml::Number(_) => ("a number", &["number", "integer"]),
+            Yaml::String(_) => ("a text", &["string"]),
+            Yaml::List(_) => ("a list", &["array"]),
+            Yaml::Map(_) => ("a map", &["object"]),
+        };
+        if fits.iter().any(|kind| types.contains(kind)) {
+            return true;
+        }
+        let wanted = match types.first() {
+            Some(&"string") if is_duration(schema) => "a duration such as 90s or 10m",
+            Some(&"string") => "a text",
+            Some(&"boolean") => "true or false",
+            Some(&"integer") => "a whole number",
+            Some(&"array") => "a list",
+            Some(&"object") => "a map",
+            _ => "something else",
+        };
+        let span = if node.value == Yaml::Null { at } else { &node.span };
+        let finding = Finding::new(span.clone(), format!("`{name}` has to be {wanted}, and this is {is}"));
+        let is_scalar = matches!(node.value, Yaml::Bool(_) | Yaml::Number(_));
+        self.findings.push(if is_scalar && wanted == "a text" { finding.help("put it into quotes") } else { finding });
+        false
+    }
+
+    fn check_map(&mut self, node: &Node, schema: &'a Value, at: &Range<usize>, name: &str) {
+        let properties = schema["properties"].as_object();
+        let known = || properties.into_iter().flat_map(|properties| properties.keys()).map(String::as_str);
+        for entry in node.entries() {
+            match (properties.and_then(|properties| properties.get(&entry.key)), &schema["additionalProperties"]) {
+                (Some(schema), _) => self.check(&entry.value, schema, &entry.key_span, &entry.key),
+                (None, Value::Bool(false)) => {
+                    let finding =
+                        Finding::new(entry.key_span.clone(), format!("there is no field `{}` here", entry.key));
+                    let listed = || {
+                        format!("there are {}", known().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
+                    };
+                    let help = did_you_mean(&entry.key, known()).unwrap_or_else(listed);
+                    self.findings.push(finding.help(help));
+                }
+                (None, Value::Object(_)) => {
+                    self.check(&entry.value, &schema["additionalProperties"], &entry.key_span, &entry.key);
+                }
+                (None, _) => {}
+            }
+        }
+        for required in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            if node.get(required).is_none() {
+                // The whole map would be too much to point at.
+                let first = node.entries().first().map_or_else(|| at.clone(), |entry| entry.key_span.clone());
+                let place = if name == "the file" { "the file".to_owned() } else { format!("`{name}`") };
+                self.add(&first, format!("{place} has no field `{required}`"));
+            }
+        }
+    }
+
+    fn check_text(&mut self, node: &Node, text: &str, schema: &Value, name: &str) {
+        let Some(pattern) = schema["pattern"].as_str() else { return };
+        let problem = match pattern {
+            _ if is_duration(schema) => text.parse::<super::period::Period>().err().map(|error| error.to_string()),
+            pattern if pattern.starts_with("^v?[0-9]") => {
+                text.parse::<jobwright_engine::Version>().err().map(|error| error.to_string())
+            }
+            _ => (!jobwright_engine::is_identifier(text)).then(|| {
+                format!("`{text}` cannot be a `{name}`: it takes lower-case letters, digits and dashes, up to 63")
+            }),
+        };
+        if let Some(problem) = problem {
+            self.add(&node.span, problem);
+        }
+    }
+
+    fn check_choice(&mut self, node: &Node, names: &[&str], name: &str) {
+        let text = node.as_str().map_or_else(|| node.to_json().to_string(), str::to_owned);
+        if names.contains(&text.as_str()) {
+            return;
+        }
+        let finding = Finding::new(node.span.clone(), format!("`{name}` cannot be `{text}`"));
+        let listed =
+            format!("it can be {}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "));
+        let help = did_you_mean(&text, names.iter().copied()).unwrap_or(listed);
+        self.findings.push(finding.help(help));
+    }
+
+    fn add(&mut self, span: &Range<usize>, message: String) {
+        self.findings.push(Finding::new(span.clone(), message));
+    }
+}
+
+fn is_duration(schema: &Value) -> bool {
+    schema["description"].as_str().is_some_and(|about| about.starts_with("A duration"))
+}
+
+/// The names that an enumeration allows.
+fn names_of(schema: &Value) -> Option<Vec<&str>> {
+    if let Some(names) = schema["enum"].as_array() {
+        return Some(names.iter().filter_map(Value::as_str).collect());
+    }
+    if let Some(name) = schema["const"].as_str() {
+        return Some(vec![name]);
+    }
+    let choices = schema["oneOf"].as_array()?;
+    choices.iter().map(|choice| choice["const"].as_str()).collect()
+}
