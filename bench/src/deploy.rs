@@ -8,6 +8,7 @@ use jobwright_release::{Deployment, Driver, PlanFile};
 use kube::Client;
 use std::fmt::Write as _;
 use std::path::Path;
+use tokio_util::sync::CancellationToken;
 
 /// What a first deploy of so many components with so many jobs each takes; or, if `again`, one where nothing changed.
 pub(crate) async fn measure(components: usize, jobs: usize, again: bool) -> Result<Usage> {
@@ -41,7 +42,7 @@ async fn deploy(file: &PlanFile, drydock: &Drydock) -> Result<()> {
         force: false,
         unlock: false,
     };
-    let report = deployment.deploy(Default::default(), Events::nowhere()).await?;
+    let report = deployment.deploy(CancellationToken::new(), Events::nowhere()).await?;
     ensure!(report.outcome == DeployOutcome::Succeeded, "{report:?}");
     Ok(())
 }

@@ -8,6 +8,7 @@ use jobwright_engine::{
     Registry, Release, Retires, Settings, When, async_trait,
 };
 use kube::Client;
+use tokio_util::sync::CancellationToken;
 
 struct Part(String);
 
@@ -67,7 +68,7 @@ pub(crate) async fn measure(components: usize, jobs: usize) -> Result<Usage> {
     let settings = Settings { without_records: true, ..Settings::default() };
     let manager = Manager::new(client, release, Clock::new(move || drydock.now()), settings);
     Usage::of(async {
-        let report = manager.deploy(&registry, Default::default(), Events::nowhere()).await?;
+        let report = manager.deploy(&registry, CancellationToken::new(), Events::nowhere()).await?;
         ensure!(report.outcome == DeployOutcome::Succeeded && report.jobs.len() == components * jobs, "{report:?}");
         Ok(())
     })

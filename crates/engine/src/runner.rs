@@ -178,7 +178,7 @@ impl Manager {
         self.check(registry)?;
         if self.settings.without_records {
             let books = Books::in_memory(self.owner(), self.clock.clone());
-            return self.begin(registry, books, cancellation.child_token(), events).run().await;
+            return Box::pin(self.begin(registry, books, cancellation.child_token(), events).run()).await;
         }
         let lock = self.lock(&cancellation, &events).await?;
         self.deploy_locked(lock, registry, cancellation, events).await
@@ -233,7 +233,8 @@ impl Manager {
         let books = Books::open(self.client.clone(), self.owner(), self.clock.clone()).await?.under(lease.epoch());
         let deploy = self.begin(registry, books, cancellation.child_token(), events);
         let result = tokio::select! {
-            result = run(deploy) => result,
+            // It is large, and would make everything large that waits for it.
+            result = Box::pin(run(deploy)) => result,
             () = lease.lost() => return Err(Error::LostLease { name }),
         };
         lease.release().await;
