@@ -29,23 +29,23 @@ const LONG_AGO: Duration = Duration::from_mins(5);
 
 /// What is to be leased, and by whom.
 #[derive(Clone, Debug)]
-pub(crate) struct Claim {
+pub struct Claim {
     /// The namespace.
-    pub(crate) namespace: String,
+    pub namespace: String,
     /// The Lease.
-    pub(crate) name: String,
+    pub name: String,
     /// Who: a text that nobody else has.
-    pub(crate) holder: String,
+    pub holder: String,
     /// The labels of the Lease.
-    pub(crate) labels: BTreeMap<String, String>,
+    pub labels: BTreeMap<String, String>,
     /// How long to wait for somebody else.
-    pub(crate) patience: Duration,
+    pub patience: Duration,
     /// The epoch is higher than this, whatever has become of the Lease.
-    pub(crate) epoch_above: u64,
+    pub epoch_above: u64,
 }
 
-/// A lease that is held.
-pub(crate) struct Lease {
+/// A lease that is held: renewed until it is released, dropped or lost.
+pub struct Lease {
     epoch: u64,
     lost: watch::Receiver<bool>,
     object: Arc<Mutex<Object>>,
@@ -55,7 +55,7 @@ pub(crate) struct Lease {
 
 impl Lease {
     /// Takes a lease: at once if nobody has it, later if its holder lets it go or is dead.
-    pub(crate) async fn take(client: &Client, claim: Claim, clock: &Clock, events: &Events) -> Result<Self, Error> {
+    pub async fn take(client: &Client, claim: Claim, clock: &Clock, events: &Events) -> Result<Self, Error> {
         let leases = Api::<Object>::namespaced(client.clone(), &claim.namespace);
         let started = clock.now();
         let mut watched: Option<(String, Timestamp)> = None;
@@ -102,19 +102,19 @@ impl Lease {
     }
 
     /// Higher than that of every earlier holder.
-    pub(crate) fn epoch(&self) -> u64 {
+    pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
     /// Waits until the lease is lost; for ever if it is not.
-    pub(crate) async fn lost(&self) {
+    pub async fn lost(&self) {
         if self.lost.clone().wait_for(|lost| *lost).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
     /// Lets the lease go, so that the next one need not wait.
-    pub(crate) async fn release(self) {
+    pub async fn release(self) {
         self.renewal.abort();
         let mut object = self.object.lock().await.clone();
         if let Some(spec) = &mut object.spec {

@@ -118,6 +118,7 @@ pub use graph::find_cycle_in as find_cycle;
 pub use guard::Violation;
 pub use job::{Failure, Job, Needed, Occasion, Phase, Retires, Scope, When};
 pub use json_path::{JsonPath, NoPath};
+pub use lease::{Claim, Lease};
 pub use ledger::store::read_ledgers;
 pub use ledger::{Active, Done, FormatError, Ledger, Outcome, Run, Stopping};
 pub use names::{is_identifier, record as record_name};
