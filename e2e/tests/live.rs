@@ -16,6 +16,8 @@ mod flux;
 mod helm;
 #[path = "live/jobs.rs"]
 mod jobs;
+#[path = "live/release_hooks.rs"]
+mod release_hooks;
 #[path = "live/webhook.rs"]
 mod webhook;
 
@@ -45,6 +47,7 @@ const SUITES: &[&[Test]] = &[
     helm::TESTS,
     engine::TESTS,
     deploy::TESTS,
+    release_hooks::TESTS,
     flux::problem::TESTS,
     flux::remedies::TESTS,
     flux::attempts::TESTS,
@@ -54,6 +57,7 @@ const SUITES: &[&[Test]] = &[
     argocd::fixed::TESTS,
     argocd::failing::TESTS,
     argocd::database::TESTS,
+    argocd::release_hooks::TESTS,
 ];
 
 fn main() -> ExitCode {

@@ -59,7 +59,7 @@ command:
 {{- else }}
 - sh
 - -c
-- until nc -z {{ tpl $wait.host .root }} {{ int $wait.port }}; do sleep 1; done
+- until nc -w 2 {{ tpl $wait.host .root }} {{ int $wait.port }} -e true; do sleep 1; done
 {{- end }}
 {{- end -}}
 

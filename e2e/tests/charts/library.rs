@@ -243,7 +243,7 @@ fn bundled(helm: &Renderer) -> Result<()> {
         let job = rendered.one("Job", "shop-migrate-")?;
         ensure!(job["spec"].get("ttlSecondsAfterFinished").is_none(), "{job}");
         let waiter = &job["spec"]["template"]["spec"]["initContainers"][0];
-        ensure!(waiter["command"][2] == "until nc -z shop-db 5432; do sleep 1; done", "{waiter}");
+        ensure!(waiter["command"][2] == "until nc -w 2 shop-db 5432 -e true; do sleep 1; done", "{waiter}");
     }
     Ok(())
 }
