@@ -26,6 +26,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("wrong values are told with a remedy", wrong),
     ("a release job is one where the operator is", release_job),
     ("pods that serve never see who migrates", credentials),
+    ("no service leads to the pods of a job", services),
+    ("hooks come in the order of their weights", weights),
 ];
 
 const MODES: [&str; 3] = ["releaseHooks.mode=hook", "releaseHooks.mode=plain", "releaseHooks.database=bundled"];
@@ -315,6 +317,35 @@ fn credentials(helm: &Renderer) -> Result<()> {
             let deployment = deployment.to_string();
             ensure!(!deployment.contains(&secret) && deployment.contains("shop-runtime"), "{deployment}");
         }
+    }
+    Ok(())
+}
+
+fn services(helm: &Renderer) -> Result<()> {
+    for set in MODES {
+        let rendered = render(helm, set)?;
+        let job = rendered.one("Job", "shop-migrate")?;
+        let labels = &job["spec"]["template"]["metadata"]["labels"];
+        for service in rendered.all("Service") {
+            let selector = service["spec"]["selector"].as_object();
+            let leads = selector.is_some_and(|selector| selector.iter().all(|(key, value)| labels[key] == *value));
+            ensure!(!leads, "{set}: {service} leads to {labels}");
+        }
+    }
+    Ok(())
+}
+
+fn weights(helm: &Renderer) -> Result<()> {
+    let job = |name: &str, weight: u32| {
+        let template = "(dict \"spec\" (dict \"containers\" (list (dict \"name\" \"c\" \"image\" \"i\"))))";
+        format!(
+            "---\n{{{{ include \"release-hooks.job\" (dict \"root\" $ \"name\" \"{name}\" \"weight\" {weight} \"template\" {template}) }}}}\n"
+        )
+    };
+    let chart = chart(&format!("{}{}", job("first", 10), job("second", 20)))?;
+    let rendered = helm.template("r", chart.path(), &[])?;
+    for (name, weight) in [("r-first", "10"), ("r-second", "20")] {
+        ensure!(annotation(rendered.one("Job", name)?, "helm.sh/hook-weight") == Some(weight));
     }
     Ok(())
 }
