@@ -53,6 +53,7 @@ const SUITES: &[&[Test]] = &[
     flux::attempts::TESTS,
     flux::solution::TESTS,
     flux::drift::TESTS,
+    flux::release_hooks::TESTS,
     argocd::old::TESTS,
     argocd::fixed::TESTS,
     argocd::failing::TESTS,
