@@ -8,7 +8,7 @@ use std::path::Path;
 
 const LIBRARY: &str = "charts/release-hooks";
 /// Charts that use the library.
-const USERS: &[&str] = &["examples/migration"];
+const USERS: &[&str] = &["examples/migration", "examples/agent"];
 /// Where the table of values is in a README.
 const BEGIN: &str = "<!-- generated from values.yaml -->\n";
 const END: &str = "<!-- end -->";

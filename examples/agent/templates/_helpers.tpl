@@ -1,0 +1,120 @@
+{{- define "agent.selector" -}}
+app.kubernetes.io/name: agent
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "agent.labels" -}}
+{{ include "agent.selector" . }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/component: webhook-server
+{{- end -}}
+
+{{/* The Secret of the pair that is served. */}}
+{{- define "agent.secret" -}}
+{{ .Release.Name }}-certificate
+{{- end -}}
+
+{{/* The name of something of the release that may have 52 characters. Takes a dict: root, name. */}}
+{{- define "agent.name" -}}
+{{- include "release-hooks.cut" (dict "text" .root.Release.Name "limit" (sub 51 (len .name)) "end" .name) -}}
+{{- end -}}
+
+{{/* The webhook's configuration, of which there is one in a cluster by a name. */}}
+{{- define "agent.configuration" -}}
+{{ .Release.Namespace }}-{{ .Release.Name }}
+{{- end -}}
+
+{{/* An image. Takes a dict: root, image. */}}
+{{- define "agent.image" -}}
+image: {{ printf "%s:%s" .image.repository (.image.tag | default .root.Chart.AppVersion) | quote }}
+imagePullPolicy: {{ .image.pullPolicy }}
+{{- end -}}
+
+{{/* What every container here may not do. */}}
+{{- define "agent.containerSecurity" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{- define "agent.podSecurity" -}}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{/*
+Whether the certificate comes when everything else is healthy already, as Argo CD's PostSync does: then the server has to be
+ready without it, or both would wait for each other.
+*/}}
+{{- define "agent.certificateComesLater" -}}
+{{- if contains "PostSync" (index (.Values.initCertJob.annotations | default dict) "argocd.argoproj.io/hook" | default "") -}}true{{- end -}}
+{{- end -}}
+
+{{/*
+Whether the certificate is made in two steps: before the server starts, and after its webhook is there. Only hooks can.
+*/}}
+{{- define "agent.twoStages" -}}
+{{- if and (eq (include "release-hooks.mode" .) "hook") (not (include "agent.certificateComesLater" .)) -}}true{{- end -}}
+{{- end -}}
+
+{{/* The pod template of a job that runs jobwright. Takes a dict: root, job (its values), name, account, args. */}}
+{{- define "agent.jobTemplate" -}}
+metadata:
+  labels:
+    app.kubernetes.io/component: webhook-server
+    app.kubernetes.io/instance: {{ .root.Release.Name }}
+    # Another version of the chart is another job.
+    helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name (.root.Chart.Version | replace "+" "_") | trunc 63 }}
+spec:
+  {{- with .account }}
+  serviceAccountName: {{ . }}
+  {{- end }}
+  restartPolicy: Never
+  {{- include "agent.podSecurity" . | nindent 2 }}
+  {{- with .job.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .job.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  containers:
+  - name: {{ .name }}
+    {{- include "agent.image" (dict "root" .root "image" .job.image) | nindent 4 }}
+    args:
+    {{- toYaml (concat .args (.job.args | default list)) | nindent 4 }}
+    {{- include "agent.containerSecurity" . | nindent 4 }}
+    {{- with .job.resources }}
+    resources:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+{{- end -}}
+
+{{/*
+The same job, from time to time. It holds the same lock, so that two never work at once.
+Takes a dict: root, name, schedule, template.
+*/}}
+{{- define "agent.cronJob" -}}
+apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: {{ include "agent.name" . }}
+  labels:
+    {{- include "agent.labels" .root | nindent 4 }}
+spec:
+  schedule: {{ .schedule | quote }}
+  concurrencyPolicy: Forbid
+  successfulJobsHistoryLimit: 1
+  failedJobsHistoryLimit: 1
+  jobTemplate:
+    spec:
+      backoffLimit: 0
+      activeDeadlineSeconds: {{ include "release-hooks.deadline" (dict "root" .root) }}
+      template:
+        {{- .template | nindent 8 }}
+{{- end -}}
