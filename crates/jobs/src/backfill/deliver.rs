@@ -105,8 +105,12 @@ async fn send(shared: &Shared, batch: &Batch) -> Result<Result<(), Problem>, Sto
             Ok(()) => return Ok(Ok(())),
             Err(error) => error,
         };
-        let Remedy::Again(asked) = remedy else { return Ok(Err(problem)) };
-        let Some(pause) = trying.pause(asked) else {
+        let pause = match remedy {
+            Remedy::Again(asked) => trying.pause(asked),
+            Remedy::None => return Ok(Err(problem)),
+            Remedy::Closed => None,
+        };
+        let Some(pause) = pause else {
             shared.stop(format!("batch {} has not arrived: {problem}", batch.id));
             return Err(Stopped);
         };

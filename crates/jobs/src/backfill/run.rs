@@ -280,7 +280,7 @@ impl Shared {
             let Err(error) = self.sink.finish(&summary).await else { break Ok(()) };
             let pause = match error.remedy {
                 super::sinks::Remedy::Again(asked) => trying.pause(asked),
-                super::sinks::Remedy::None => None,
+                super::sinks::Remedy::None | super::sinks::Remedy::Closed => None,
             };
             match pause {
                 Some(pause) => tokio::time::sleep(pause).await,

@@ -95,6 +95,8 @@ pub enum Remedy {
     Again(Option<Duration>),
     /// Nothing: this batch will not be taken.
     None,
+    /// Nothing: no batch will be taken any more.
+    Closed,
 }
 
 impl SinkError {

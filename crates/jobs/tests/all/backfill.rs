@@ -4,6 +4,12 @@
 
 mod crash;
 mod faults;
+mod files;
+mod http_sink;
+mod job;
 mod selection;
+mod server;
 mod stage;
 mod stop;
+mod tls;
+mod waits;

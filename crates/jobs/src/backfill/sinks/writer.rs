@@ -1,6 +1,6 @@
 //! Lines to whoever reads them: the standard output of a command, or memory.
 
-use super::{Compression, Form, Sink, SinkError};
+use super::{Compression, Form, Remedy, Sink, SinkError};
 use crate::backfill::batch::Batch;
 use crate::backfill::summary::Problem;
 use jobwright_engine::async_trait;
@@ -48,6 +48,7 @@ impl<W: Write + Send + 'static> Sink for WriterSink<W> {
             Err(error) => error.to_string(),
         };
         // Half of it may have been read: nothing that is written now would be understood.
-        Err(SinkError::refused(Problem::of(format!("cannot write to {}: {problem}", self.name))))
+        let problem = Problem::of(format!("cannot write to {}: {problem}", self.name));
+        Err(SinkError { problem, remedy: Remedy::Closed })
     }
 }

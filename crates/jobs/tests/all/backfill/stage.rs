@@ -48,6 +48,11 @@ impl Stage {
         stage
     }
 
+    /// The same cluster for a new process, whose calls go well.
+    pub(crate) fn restarted(&self) -> Self {
+        Self { drydock: self.drydock.clone(), faults: Faults::new(7), user: self.user, notes: Arc::default() }
+    }
+
     /// A client of somebody else, whose calls go well.
     pub(crate) fn stranger(&self) -> Client {
         Client::new(self.drydock.clone(), "default")
@@ -217,6 +222,13 @@ fn clean(object: &mut Value) {
     }
 }
 
+/// Objects of lines, by kind, namespace and name. None of it is secret.
+pub(crate) fn read_lines(text: &str) -> BTreeMap<String, Value> {
+    assert!(!text.contains(PLANTED), "a secret has left: {text}");
+    let objects = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    objects.map(|object| (key(&object), object)).collect()
+}
+
 /// Says in which objects two sets differ, if they do.
 pub(crate) fn compare(arrived: &BTreeMap<String, Value>, expected: &BTreeMap<String, Value>, context: &str) {
     let keys: BTreeSet<&String> = arrived.keys().chain(expected.keys()).collect();
@@ -302,11 +314,9 @@ impl Collector {
         let mut objects = BTreeMap::new();
         let mut again = 0;
         for (_, body) in &self.state.lock().unwrap().batches {
-            assert!(!body.contains(PLANTED), "a secret has left: {body}");
-            for line in body.lines() {
-                let object: Value = serde_json::from_str(line).unwrap();
-                again += usize::from(objects.insert(key(&object), object).is_some());
-            }
+            let count = objects.len() + body.lines().count();
+            objects.extend(read_lines(body));
+            again += count - objects.len();
         }
         (objects, again)
     }
