@@ -208,7 +208,7 @@ impl From<WaitError> for Error {
     fn from(error: WaitError) -> Self {
         match error {
             WaitError::Cancelled(_) => Self::Cancelled,
-            error => Self::Wait(error),
+            error @ WaitError::TimedOut { .. } => Self::Wait(error),
         }
     }
 }

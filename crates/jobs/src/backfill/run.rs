@@ -179,7 +179,7 @@ impl Backfill {
             "selection": self.selection, "filters": self.filters, "batches": self.batches, "sink": sink,
         });
         let digest = Sha256::digest(asked.to_string());
-        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
     }
 }
 

@@ -235,11 +235,11 @@ impl Task {
 
     /// The Lease of whoever carries it out.
     fn lock_name(&self, namespace: &str) -> Option<String> {
-        let name = match (&self.lock, &self.checkpoint) {
-            (Some(name), _) | (None, Some(CheckpointPlace::ConfigMap(name))) => name,
-            _ => return None,
+        let name = match &self.checkpoint {
+            Some(CheckpointPlace::ConfigMap(name)) => self.lock.as_ref().or(Some(name)),
+            _ => self.lock.as_ref(),
         };
-        Some(record_name(name, &["backfill", namespace, name]))
+        name.map(|name| record_name(name, &["backfill", namespace, name]))
     }
 
     fn store(&self, client: &Client, namespace: &str) -> Option<Arc<dyn CheckpointStore>> {

@@ -177,10 +177,8 @@ impl FromStr for Wait {
 
 impl fmt::Display for Endpoint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.host.contains(':') {
-            true => write!(formatter, "[{}]:{}", self.host, self.port),
-            false => write!(formatter, "{}:{}", self.host, self.port),
-        }
+        let Self { host, port } = self;
+        if host.contains(':') { write!(formatter, "[{host}]:{port}") } else { write!(formatter, "{host}:{port}") }
     }
 }
 

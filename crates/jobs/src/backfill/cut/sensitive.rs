@@ -129,14 +129,13 @@ fn find_user(after: &str, before: &str) -> Option<std::ops::Range<usize>> {
     let ends = |character: char| character.is_whitespace() || matches!(character, '"' | '\'' | '<' | '>' | '`');
     let address = &after[..after.find(ends).unwrap_or(after.len())];
     let authority = &address[..address.find(['/', '?', '#']).unwrap_or(address.len())];
-    let end = match authority.rfind('@') {
-        Some(end) => end,
+    let end = if let Some(end) = authority.rfind('@') {
+        end
+    } else {
         // A password with a slash in it, which somebody forgot to escape: else a port would stand there.
-        None => {
-            let (_, port) = authority.split_once(':')?;
-            let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
-            address.rfind('@').filter(|_| !is_port && !authority.contains(['[', '$', '{']))?
-        }
+        let (_, port) = authority.split_once(':')?;
+        let is_port = port.bytes().all(|byte| byte.is_ascii_digit());
+        address.rfind('@').filter(|_| !is_port && !authority.contains(['[', '$', '{']))?
     };
     let user = &address[..end];
     match user.find(':') {

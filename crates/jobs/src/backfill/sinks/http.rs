@@ -29,7 +29,7 @@ pub(crate) struct Post {
 }
 
 /// How long one attempt may take, unless told otherwise.
-pub(crate) const ATTEMPT: Duration = Duration::from_secs(60);
+pub(crate) const ATTEMPT: Duration = Duration::from_mins(1);
 
 const BATCH: HeaderName = HeaderName::from_static("x-jobwright-batch");
 const RECORDS: HeaderName = HeaderName::from_static("x-jobwright-records");

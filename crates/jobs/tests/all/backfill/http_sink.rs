@@ -3,7 +3,8 @@
 use super::server::{Reply, Server, good};
 use super::stage::{PATHS, PLANTED, Stage, backfill, compare, read_lines};
 use jobwright_jobs::backfill::{
-    Address, Auth, Backfill, Compression, Ending, Error, Meter, Patience, Place, Setting, Summary, Task, serve_metrics,
+    Address, Auth, Backfill, Compression, Ending, Error, Meter, Patience, Place, Setting, Summary, Task, TlsSources,
+    serve_metrics,
 };
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -71,9 +72,9 @@ async fn a_server_that_misbehaves_in_every_way_gets_everything() {
 async fn a_server_that_does_not_answer_is_asked_again() {
     let stage = Stage::new(3).await;
     let server =
-        Server::start(|number, _| if number < 3 { Reply::Slow(Duration::from_secs(600)) } else { good() }).await;
+        Server::start(|number, _| if number < 3 { Reply::Slow(Duration::from_mins(10)) } else { good() }).await;
     let address = format!("http://127.0.0.1:{}/", server.port).parse().unwrap();
-    let transport = jobwright_jobs::backfill::Transport::new(Default::default());
+    let transport = jobwright_jobs::backfill::Transport::new(TlsSources::default());
     let clock = stage.surroundings().clock;
     let sink = jobwright_jobs::backfill::HttpSink::new(address, Compression::None, transport, None, clock);
     let sink = std::sync::Arc::new(sink.attempt_limit(Duration::from_millis(100)));
@@ -132,9 +133,10 @@ async fn a_token_that_is_replaced_while_it_runs_is_used() {
             }
         })
         .await;
-        let place = match in_secret {
-            true => Place::Secret { name: "sink".to_owned(), key: "key".to_owned() },
-            false => Place::File(file.path().to_owned()),
+        let place = if in_secret {
+            Place::Secret { name: "sink".to_owned(), key: "key".to_owned() }
+        } else {
+            Place::File(file.path().to_owned())
         };
         let auth = Some(Auth { header: Some("X-Api-Key".parse().unwrap()), secret: place });
         let mut task = Task { auth, ..to(&format!("http://127.0.0.1:{}/", server.port)) };

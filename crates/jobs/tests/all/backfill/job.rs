@@ -59,7 +59,7 @@ async fn one_at_a_time_holds_the_lock_and_the_other_waits_or_gives_up() {
         namespace: "default".to_owned(),
         name,
         holder: "a CronJob".to_owned(),
-        labels: Default::default(),
+        labels: std::collections::BTreeMap::new(),
         patience: Duration::ZERO,
         epoch_above: 0,
     };

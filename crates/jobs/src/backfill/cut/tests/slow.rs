@@ -120,7 +120,7 @@ fn walk(value: &mut Value) {
                     }
                     ("args" | "command", Value::Array(items)) => arguments(items),
                     (_, value) if sensitive::is_secret_field(key.as_bytes()) && is_scalar(value) => {
-                        *value = json!(REMOVED)
+                        *value = json!(REMOVED);
                     }
                     (_, value) => walk(value),
                 }

@@ -48,7 +48,7 @@ impl HttpConnector for Connector {
 }
 
 /// How long one attempt may take.
-const ATTEMPT: Duration = Duration::from_secs(60);
+const ATTEMPT: Duration = Duration::from_mins(1);
 
 #[async_trait]
 impl HttpService for Connector {
