@@ -5,7 +5,7 @@ mod cluster;
 mod deploy;
 mod ledger;
 
-pub(crate) use backfill::{Backfill, Compress, Delivery, Names, Start, Way};
+pub(crate) use backfill::{Backfill, Compress, Delivery, Names, Start, Typed, Way};
 pub(crate) use cluster::Cluster;
 pub(crate) use deploy::{Deploy, Guards, Output, Plan, Run, Selection};
 pub(crate) use ledger::{History, Ledgers, Logs};

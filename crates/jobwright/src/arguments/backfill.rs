@@ -2,18 +2,21 @@
 
 use super::cluster::Cluster;
 use super::deploy::Output;
+use crate::failure::{Failure, Kind};
 use clap::Args;
 use http::HeaderName;
 use jobwright_jobs::backfill::{Address, CheckpointPlace, Expression, Pattern, Wait};
 use jobwright_release::Period;
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 #[derive(Args, Debug)]
 pub(crate) struct Backfill {
     /// Where to: stdout, file:PATH, http(s)://…, remote-write:URL, s3://BUCKET/PREFIX
     #[arg(long, value_name = "SINK")]
-    pub(crate) sink: Address,
+    pub(crate) sink: Typed<Address>,
     /// Only show which kinds would be listed
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -35,6 +38,25 @@ pub(crate) struct Backfill {
     pub(crate) start: Start,
     #[command(flatten)]
     pub(crate) cluster: Cluster,
+}
+
+/// What was typed, or why it cannot be: told by us, since what is typed may hold a password by mistake, and whoever
+/// parses arguments says it again.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed<T>(Result<T, String>);
+
+impl<T: FromStr<Err: ToString>> FromStr for Typed<T> {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.parse().map_err(|error: T::Err| error.to_string())))
+    }
+}
+
+impl<T: Clone> Typed<T> {
+    pub(crate) fn read(&self) -> Result<T, Failure> {
+        self.0.clone().map_err(|problem| Failure::new(Kind::Usage, problem))
+    }
 }
 
 /// What is captured.
@@ -183,7 +205,7 @@ pub(crate) struct Start {
     pub(crate) lock_wait: Period,
     /// Wait for tcp:HOST:PORT, http(s)://…, tls:HOST:PORT[,ca=FILE] or KIND/NAME=CONDITION; may be given more than once
     #[arg(long, value_name = "WHAT")]
-    pub(crate) wait_for: Vec<Wait>,
+    pub(crate) wait_for: Vec<Typed<Wait>>,
     /// How long to wait for all of it
     #[arg(long, value_name = "DURATION", default_value = "10m")]
     pub(crate) wait_timeout: Period,

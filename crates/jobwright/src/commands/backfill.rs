@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &arguments::Backfill) -> Result<(), Failure> {
 }
 
 async fn backfill(arguments: &arguments::Backfill, is_watched: bool) -> Result<(), Failure> {
-    let task = read::task(arguments);
+    let task = read::task(arguments)?;
     // Every call that is made again is counted here, so nobody else makes it again.
     let connection = cluster::connect_without_retries(&arguments.cluster).await?;
     if arguments.print_rbac {
@@ -40,7 +40,7 @@ async fn backfill(arguments: &arguments::Backfill, is_watched: bool) -> Result<(
         return Ok(());
     }
     let summary = attend(arguments, &task, &connection, is_watched).await?;
-    tell(arguments, &summary)?;
+    tell(arguments, &task, &summary)?;
     judge(&summary)
 }
 
@@ -131,8 +131,8 @@ async fn serve(
 }
 
 /// Says what became of it: beside the lines, where those are printed.
-fn tell(arguments: &arguments::Backfill, summary: &Summary) -> Result<(), Failure> {
-    let is_beside = arguments.sink == Address::Stdout;
+fn tell(arguments: &arguments::Backfill, task: &Task, summary: &Summary) -> Result<(), Failure> {
+    let is_beside = task.sink == Address::Stdout;
     match arguments.output.output {
         Format::Json => {
             let text = serde_json::to_string(summary).or_fail(Kind::Internal)?;

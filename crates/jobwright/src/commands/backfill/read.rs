@@ -1,13 +1,14 @@
 //! From arguments to what is to be done.
 
 use crate::arguments::{self, Compress, Names};
+use crate::failure::Failure;
 use jobwright_jobs::backfill::{
     self, Auth, Backfill, BatchLimits, Compression, Environment, Filters, KindName, Naming, ObjectPlaces, Patience,
     Patterns, Place, Selection, Task, TlsPlaces,
 };
 
 /// What the arguments ask for.
-pub(super) fn task(arguments: &arguments::Backfill) -> Task {
+pub(super) fn task(arguments: &arguments::Backfill) -> Result<Task, Failure> {
     let arguments::Way { page_size, concurrency, batch_bytes, batch_records, compress, retry_for, timeout: _ } =
         &arguments.way;
     let what = &arguments.what;
@@ -35,9 +36,9 @@ pub(super) fn task(arguments: &arguments::Backfill) -> Task {
         resume_within: arguments.start.resume_within.duration(),
     };
     let arguments::Start { checkpoint, resume_within: _, lock, lock_wait, wait_for, wait_timeout } = &arguments.start;
-    Task {
+    Ok(Task {
         backfill,
-        sink: arguments.sink.clone(),
+        sink: arguments.sink.read()?,
         compression: compress.map(|compress| match compress {
             Compress::None => Compression::None,
             Compress::Zstd => Compression::Zstd,
@@ -58,9 +59,9 @@ pub(super) fn task(arguments: &arguments::Backfill) -> Task {
         checkpoint: checkpoint.clone(),
         lock: lock.clone(),
         lock_wait: lock_wait.duration(),
-        waits: wait_for.clone(),
+        waits: wait_for.iter().map(arguments::Typed::read).collect::<Result<_, _>>()?,
         wait_timeout: wait_timeout.duration(),
-    }
+    })
 }
 
 fn auth(delivery: &arguments::Delivery) -> Option<Auth> {
