@@ -1,6 +1,7 @@
 //! What the commands do: one file a command.
 
 mod backfill;
+mod cascade;
 mod demo;
 mod deploy;
 mod drydock;
@@ -24,6 +25,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::History(arguments) => ledgers::history(&arguments),
         Command::Logs(arguments) => ledgers::logs(&arguments),
         Command::Backfill(arguments) => backfill::run(&arguments),
+        Command::Cascade(arguments) => cascade::run(&arguments),
         Command::Demo(demo) => demo::run(&demo),
         Command::Drydock(drydock) => drydock::run(drydock),
         Command::Completions { shell } => {

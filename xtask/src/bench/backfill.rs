@@ -94,7 +94,8 @@ fn fill(bench: &Bench, server: &Server, from: usize, to: usize) -> Result<()> {
 fn shortest(mut measure: impl FnMut() -> Result<Taken>) -> Result<Taken> {
     let runs = (0..TIMES).map(|_| measure()).collect::<Result<Vec<_>>>()?;
     let peak = runs.iter().map(|taken| taken.peak).fold(0.0, f64::max);
-    let best = runs.into_iter().min_by(|one, other| one.seconds.total_cmp(&other.seconds)).context("nothing was run")?;
+    let best =
+        runs.into_iter().min_by(|one, other| one.seconds.total_cmp(&other.seconds)).context("nothing was run")?;
     Ok(Taken { peak, ..best })
 }
 
@@ -134,7 +135,7 @@ impl Curl {
             let mut file = String::new();
             let mut next = format!("{}{list}?limit={PAGE}", server.address());
             loop {
-                let output = Command::new("curl").args(Self::usual(server)).arg(&next).output().context("cannot run curl")?;
+                let output = Command::new("curl").args(Self::usual()).arg(&next).output().context("cannot run curl")?;
                 ensure!(output.status.success(), "curl failed on {next}");
                 let page: Value = serde_json::from_slice(&output.stdout).context("a page is no JSON")?;
                 file.push_str(&format!("url = \"{next}\"\noutput = \"/dev/null\"\n"));
@@ -149,12 +150,12 @@ impl Curl {
             }
             std::fs::write(directory.path().join(number.to_string()), file)?;
         }
-        std::fs::write(directory.path().join("usual"), Self::usual(server).join("\n"))?;
+        std::fs::write(directory.path().join("usual"), Self::usual().join("\n"))?;
         Ok(Self { directory, pages, bytes })
     }
 
-    fn usual(server: &Server) -> [String; 4] {
-        let header = format!("Authorization: Bearer {}", server.token());
+    fn usual() -> [String; 4] {
+        let header = format!("Authorization: Bearer {}", Server::token());
         ["--silent".to_owned(), "--insecure".to_owned(), "--header".to_owned(), header]
     }
 
@@ -162,7 +163,11 @@ impl Curl {
         let usual = std::fs::read_to_string(self.directory.path().join("usual"))?;
         let start = |number: usize| {
             let mut command = Command::new("curl");
-            command.args(usual.lines()).arg("--fail").arg("--config").arg(self.directory.path().join(number.to_string()));
+            command
+                .args(usual.lines())
+                .arg("--fail")
+                .arg("--config")
+                .arg(self.directory.path().join(number.to_string()));
             command.stderr(Stdio::null()).spawn_silently()
         };
         let processes = (0..LISTS.len()).map(start).collect::<Result<Vec<_>>>()?;

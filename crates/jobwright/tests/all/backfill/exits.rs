@@ -15,7 +15,9 @@ fn everything_arrives_and_one_document_says_so() {
     assert_eq!(expect_all(&collector, "once"), 0);
     let summary = said.json();
     assert_eq!(summary["complete"], true);
-    let kind = |name: &str| -> &Value { summary["kinds"].as_array().unwrap().iter().find(|kind| kind["kind"] == name).unwrap() };
+    let kind = |name: &str| -> &Value {
+        summary["kinds"].as_array().unwrap().iter().find(|kind| kind["kind"] == name).unwrap()
+    };
     assert_eq!(kind("ConfigMap")["sent"], MAPS);
     assert_eq!((&kind("Secret")["listed"], &kind("Secret")["sent"]), (&SECRETS.into(), &SECRETS.into()));
     assert_eq!((&kind("Secret")["skipped"], &kind("Secret")["errors"]), (&0.into(), &Value::Array(Vec::new())));
@@ -59,7 +61,8 @@ fn what_is_refused_exits_with_5_or_1_and_is_told() {
 #[test]
 fn what_is_not_allowed_exits_with_5_where_something_is_and_with_4_where_nothing_is() {
     let token = "of-a-visitor";
-    let stage = stage_on(Drydock::builder().bare().rbac(true).token(token, User::new("visitor", &["system:authenticated"])));
+    let stage =
+        stage_on(Drydock::builder().bare().rbac(true).token(token, User::new("visitor", &["system:authenticated"])));
     let text = std::fs::read_to_string(stage.path("kubeconfig")).unwrap();
     let mut kubeconfig: Value = serde_json::from_str(&text).unwrap();
     kubeconfig["users"][0]["user"]["token"] = token.into();

@@ -43,7 +43,11 @@ fn killed_at_every_batch_the_next_run_completes_it() {
             expect_quiet(&second);
             let summary = second.json();
             let context = format!("{last:?} at batch {at}");
-            assert_eq!((&summary["complete"], &summary["resumed"]), (&true.into(), &true.into()), "{context}: {summary}");
+            assert_eq!(
+                (&summary["complete"], &summary["resumed"]),
+                (&true.into(), &true.into()),
+                "{context}: {summary}"
+            );
             let again = expect_all(&collector, &context);
             let ids = collector.ids();
             let twice = ids.len() - ids.iter().collect::<BTreeSet<_>>().len();

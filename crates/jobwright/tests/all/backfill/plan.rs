@@ -36,7 +36,10 @@ fn a_backfill_that_cannot_be_sent_fails_its_job() {
     let stage = stage();
     let collector = Collector::start(|_| Deed::Refuse(400));
     let backfill = format!("{{sink: 'http://127.0.0.1:{}/', kinds: [Secret]}}", collector.port);
-    stage.plan("1.4.0", &format!("jobs:\n- {{id: snapshot, phase: post, retires: {{never: base}}, backfill: {backfill}}}\n"));
+    stage.plan(
+        "1.4.0",
+        &format!("jobs:\n- {{id: snapshot, phase: post, retires: {{never: base}}, backfill: {backfill}}}\n"),
+    );
     let report = stage.jobwright("deploy -o json").expect(1).json();
     let reason = report["jobs"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("0 of 12 objects sent") && reason.contains("400"), "{reason}");

@@ -92,7 +92,8 @@ impl Stage {
     /// Lets a user do what roles allow, everywhere.
     pub(crate) fn allow(&self, user: &str, roles: &str) {
         use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-        let role: ClusterRole = serde_json::from_value(jobwright_yaml::parse(roles).unwrap()[0].root.to_json()).unwrap();
+        let role: ClusterRole =
+            serde_json::from_value(jobwright_yaml::parse(roles).unwrap()[0].root.to_json()).unwrap();
         let group = "rbac.authorization.k8s.io";
         let binding: ClusterRoleBinding = serde_json::from_value(serde_json::json!({
             "metadata": {"name": user},
