@@ -74,7 +74,8 @@ mod work;
 
 pub use batch::{Batch, BatchId, BatchLimits};
 pub use checkpoint::{
-    Checkpoint, CheckpointError, CheckpointStore, ConfigMapCheckpoint, FileCheckpoint, Position, Progress, State,
+    Checkpoint, CheckpointError, CheckpointStore, Completed, ConfigMapCheckpoint, FileCheckpoint, Position, Progress,
+    State,
 };
 pub use discover::{Catalogue, KindName, UnknownKind};
 pub use filter::{Expression, Filters, Names, NoExpression, Pattern, Patterns};
@@ -124,6 +125,17 @@ pub struct Backfill {
     pub patience: Patience,
     /// How old a checkpoint may be for a run to go on from it.
     pub resume_within: Duration,
+    /// What need not be done twice.
+    pub once: Option<Once>,
+}
+
+/// Something that need not be done twice: a run with a checkpoint that says so does nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Once {
+    /// What it is, such as a hash of everything that was asked. A complete run writes it down.
+    pub key: String,
+    /// Do it all the same.
+    pub force: bool,
 }
 
 impl Default for Backfill {
@@ -140,6 +152,7 @@ impl Default for Backfill {
             batches: BatchLimits::default(),
             patience: Patience::default(),
             resume_within: Duration::from_hours(1),
+            once: None,
         }
     }
 }

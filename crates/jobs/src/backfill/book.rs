@@ -1,6 +1,6 @@
 //! What has arrived, in memory and in the checkpoint: everything that is said in the end is read from here.
 
-use super::checkpoint::{Checkpoint, CheckpointError, CheckpointStore, Position, Progress, State};
+use super::checkpoint::{Checkpoint, CheckpointError, CheckpointStore, Completed, Position, Progress, State};
 use super::summary::{Counts, Problem};
 use jobwright_engine::Clock;
 use serde_json::Value;
@@ -107,6 +107,13 @@ impl Book {
     /// Nobody goes on with this run.
     pub(crate) fn end(&self) {
         self.lock().over = true;
+    }
+
+    /// Notes that all of it has arrived, and for which key.
+    pub(crate) fn complete(&self, key: &str) {
+        let mut checkpoint = self.lock();
+        let run = checkpoint.run.clone();
+        checkpoint.completed = Some(Completed { key: key.to_owned(), since: self.clock.now(), run });
     }
 
     /// Writes the checkpoint, unless that was done a moment ago and need not be done now.

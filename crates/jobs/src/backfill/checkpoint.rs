@@ -6,6 +6,7 @@ mod file;
 pub use config_map::ConfigMapCheckpoint;
 pub use file::FileCheckpoint;
 
+use super::Once;
 use super::summary::{Batches, Counts, Problem};
 use jiff::Timestamp;
 use jobwright_engine::async_trait;
@@ -38,6 +39,20 @@ pub struct Checkpoint {
     pub batches: Batches,
     /// Kinds by their full name.
     pub kinds: BTreeMap<String, Progress>,
+    /// The last complete run that had a key. Runs without one leave it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed: Option<Completed>,
+}
+
+/// A run that had a key, and was complete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completed {
+    /// The key.
+    pub key: String,
+    /// When it was complete.
+    pub since: Timestamp,
+    /// What the run is called.
+    pub run: String,
 }
 
 /// How far a kind has come.
@@ -135,6 +150,7 @@ impl Checkpoint {
             sink: None,
             batches: Batches::default(),
             kinds: BTreeMap::new(),
+            completed: None,
         }
     }
 
@@ -147,6 +163,12 @@ impl Checkpoint {
         // Nothing in it cannot be written.
         serde_json::to_string(self).unwrap_or_default()
     }
+}
+
+/// The run that makes another one needless.
+pub(crate) fn find_completed(found: Option<&Checkpoint>, once: Option<&Once>) -> Option<Completed> {
+    let once = once.filter(|once| !once.force)?;
+    found?.completed.clone().filter(|completed| completed.key == once.key)
 }
 
 /// Decides whether a run goes on from what was found.
@@ -198,5 +220,24 @@ mod tests {
         assert_eq!(decide(Some(Checkpoint { over: true, ..found() }), "abc", at(60), hour), Resume::Anew(None));
         assert!(matches!(decide(Some(found()), "other", at(60), hour), Resume::Anew(Some(_))));
         assert!(matches!(decide(Some(found()), "abc", at(3601), hour), Resume::Anew(Some(_))));
+    }
+
+    #[test]
+    fn only_the_same_key_makes_a_run_needless() {
+        let completed = Completed { key: "k1".to_owned(), since: Timestamp::UNIX_EPOCH, run: "r0".to_owned() };
+        let kept = Checkpoint { completed: Some(completed.clone()), ..checkpoint() };
+        let once = |key: &str, force| Once { key: key.to_owned(), force };
+        for (found, asked, needless) in [
+            (Some(&kept), Some(once("k1", false)), true),
+            (Some(&kept), Some(once("k1", true)), false),
+            (Some(&kept), Some(once("k2", false)), false),
+            (Some(&kept), None, false),
+            (Some(&checkpoint()), Some(once("k1", false)), false),
+            (None, Some(once("k1", false)), false),
+        ] {
+            let expected = needless.then(|| completed.clone());
+            assert_eq!(find_completed(found, asked.as_ref()), expected, "{asked:?}");
+        }
+        assert_eq!(Checkpoint::read(kept.write().as_bytes()).unwrap(), kept);
     }
 }

@@ -90,8 +90,12 @@ impl Backfill {
     ) -> Result<Summary, Error> {
         let began = Instant::now();
         let Surroundings { client, clock, meter, listener } = surroundings;
+        let found = load(store.as_deref()).await?;
+        if let Some(completed) = checkpoint::find_completed(found.as_ref(), self.once.as_ref()) {
+            return Ok(Summary::keep(completed, sink.describe()));
+        }
         let (catalogue, kinds) = self.discover(&client).await?;
-        let start = self.start(&*sink, store.as_deref(), &clock, &listener).await?;
+        let start = self.start(&*sink, found, &clock, &listener).await?;
         let options = Arc::new(self.clone());
         let selection = super::Selection {
             metadata_only: self.selection.metadata_only || matches!(sink.form(), super::Form::Series(_)),
@@ -146,16 +150,13 @@ impl Backfill {
     async fn start(
         &self,
         sink: &dyn Sink,
-        store: Option<&dyn CheckpointStore>,
+        found: Option<Checkpoint>,
         clock: &Clock,
         listener: &Listener,
     ) -> Result<Start, Error> {
         let options = self.fingerprint(&sink.describe());
         let now = clock.now();
-        let found = match store {
-            Some(store) => store.load().await?,
-            None => None,
-        };
+        let completed = found.as_ref().and_then(|found| found.completed.clone());
         match checkpoint::decide(found, &options, now, self.resume_within) {
             Resume::GoOn(checkpoint) => {
                 if sink.begin(&checkpoint.run, checkpoint.sink.as_ref()).await.map_err(Error::Sink)? {
@@ -169,7 +170,9 @@ impl Backfill {
         }
         let run = self.run.clone().unwrap_or_else(|| name_run(now));
         sink.begin(&run, None).await.map_err(Error::Sink)?;
-        Ok(Start { checkpoint: Checkpoint::new(run, options, now), resumed: false })
+        let mut checkpoint = Checkpoint::new(run, options, now);
+        checkpoint.completed = completed;
+        Ok(Start { checkpoint, resumed: false })
     }
 
     /// What a run was asked to do, as a hash: another one cannot go on with it.
@@ -180,6 +183,14 @@ impl Backfill {
         });
         let digest = Sha256::digest(asked.to_string());
         digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    }
+}
+
+/// What was written down, if anything is.
+async fn load(store: Option<&dyn CheckpointStore>) -> Result<Option<Checkpoint>, Error> {
+    match store {
+        Some(store) => Ok(store.load().await?),
+        None => Ok(None),
     }
 }
 
@@ -270,6 +281,7 @@ impl Shared {
             sink: self.sink.describe(),
             stopped: self.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             seconds: seconds(began.elapsed()),
+            kept: None,
         }
     }
 
@@ -296,6 +308,9 @@ impl Shared {
             }
         }
         self.book.end();
+        if let Some(once) = self.options.once.as_ref().filter(|_| summary.complete) {
+            self.book.complete(&once.key);
+        }
         summary
     }
 

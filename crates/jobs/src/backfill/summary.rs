@@ -1,5 +1,6 @@
 //! What became of a backfill: what was listed, what was sent, and what was not.
 
+use super::checkpoint::Completed;
 use super::kind::Kind;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -26,6 +27,9 @@ pub struct Summary {
     pub stopped: Option<String>,
     /// How long it took, in this process.
     pub seconds: f64,
+    /// The complete run with the same key because of which nothing was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Completed>,
 }
 
 /// What became of the objects of a kind.
@@ -119,6 +123,22 @@ pub enum Ending {
 }
 
 impl Summary {
+    /// Nothing was done, because it had been done.
+    pub(crate) fn keep(completed: Completed, sink: String) -> Self {
+        Self {
+            complete: true,
+            kinds: Vec::new(),
+            batches: Batches::default(),
+            run: completed.run.clone(),
+            resumed: false,
+            cancelled: false,
+            sink,
+            stopped: None,
+            seconds: 0.0,
+            kept: Some(completed),
+        }
+    }
+
     /// How it ended.
     pub fn ending(&self) -> Ending {
         let nothing_listed = self.kinds.iter().all(|kind| kind.counts.listed == 0 && !kind.finished);
@@ -192,6 +212,7 @@ mod tests {
             sink: String::new(),
             stopped: None,
             seconds: 0.0,
+            kept: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! A backfill with everything that goes with it: where it goes, what it waits for, what it keeps, and the lock.
 
-use super::checkpoint::{CheckpointStore, ConfigMapCheckpoint, FileCheckpoint};
+use super::checkpoint::{self, CheckpointStore, ConfigMapCheckpoint, FileCheckpoint};
 use super::note::Note;
 use super::rbac::Needs;
 use super::sinks::{Address, Compression, Naming, Objects, Sinks};
@@ -167,11 +167,17 @@ impl Task {
     pub async fn run(&self, setting: Setting) -> Result<Summary, Error> {
         let Setting { surroundings, namespace, holder, stdout, cancellation } = setting;
         let client = surroundings.client.clone();
+        let store = self.store(&client, &namespace);
+        // Neither what it would wait for nor the lock is needed to see that there is nothing to do.
+        if let (Some(once), Some(store)) = (&self.backfill.once, &store)
+            && let Some(completed) = checkpoint::find_completed(store.load().await?.as_ref(), Some(once))
+        {
+            return Ok(Summary::keep(completed, self.sink.to_string()));
+        }
         let tls = self.tls.open(&client, &namespace);
         let waiter = Waiter { client: &client, namespace: &namespace, tls: &tls, listener: &surroundings.listener };
         waiter.wait(&self.waits, self.wait_timeout, &cancellation).await?;
         let sink = self.sinks(&client, &namespace, tls, &surroundings).open(&self.sink, stdout).await?;
-        let store = self.store(&client, &namespace);
         let Some(name) = self.lock_name(&namespace) else {
             return self.backfill.run(surroundings, sink, store, cancellation).await;
         };

@@ -197,6 +197,12 @@ pub(crate) struct Start {
     /// How old that may be
     #[arg(long, value_name = "DURATION", default_value = "1h")]
     pub(crate) resume_within: Period,
+    /// Do nothing if the checkpoint says that a run with this key was complete
+    #[arg(long, value_name = "KEY", requires = "checkpoint", value_parser = read_key)]
+    pub(crate) unless_complete: Option<String>,
+    /// Do it all the same
+    #[arg(long, requires = "unless_complete")]
+    pub(crate) force: bool,
     /// What only one holds at a time; a ConfigMap as checkpoint is one
     #[arg(long, value_name = "NAME")]
     pub(crate) lock: Option<String>,
@@ -211,6 +217,12 @@ pub(crate) struct Start {
     pub(crate) wait_timeout: Period,
 }
 
+/// A key is written down, so it has an end.
+fn read_key(text: &str) -> Result<String, String> {
+    let is_fine = (1..=256).contains(&text.len()) && text.chars().all(|one| !one.is_control());
+    is_fine.then(|| text.to_owned()).ok_or_else(|| "a key is a line of at most 256 bytes".to_owned())
+}
+
 /// An address to listen on: on loopback, unless it says otherwise.
 fn read_listen(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
@@ -223,6 +235,14 @@ fn read_listen(text: &str) -> Result<SocketAddr, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_is_a_line_with_an_end() {
+        assert_eq!(read_key("sha256:ab 1").unwrap(), "sha256:ab 1");
+        for text in ["", "a\nb", &"a".repeat(257)] {
+            assert!(read_key(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn metrics_are_for_this_machine_unless_told_otherwise() {

@@ -7,12 +7,19 @@ pub(crate) use screen::Screen;
 use super::table::{Cell, Table};
 use super::{BAD, DIM, DOUBTFUL, GOOD, count, counted, duration, line, width};
 use crate::arguments::Format;
-use jobwright_jobs::backfill::{Ending, Kind, KindSummary, Summary};
+use jobwright_jobs::backfill::{Completed, Ending, Kind, KindSummary, Summary};
 use serde_json::json;
 use std::time::Duration;
 
 /// What became of a backfill. Kinds of which there is nothing to say are only counted, unless everything is wanted.
 pub(crate) fn lines(summary: &Summary, everything: bool) -> Vec<String> {
+    lines_within(summary, everything, width())
+}
+
+fn lines_within(summary: &Summary, everything: bool, width: usize) -> Vec<String> {
+    if let Some(Completed { key, since, .. }) = &summary.kept {
+        return vec![format!("{GOOD}kept{GOOD:#}: complete with {key} since {since:.0}")];
+    }
     let (told, silent): (Vec<&KindSummary>, Vec<&KindSummary>) =
         summary.kinds.iter().partition(|kind| everything || kind.counts.listed > 0 || !kind.errors.is_empty());
     let mut lines = Vec::new();
@@ -21,7 +28,7 @@ pub(crate) fn lines(summary: &Summary, everything: bool) -> Vec<String> {
         for kind in told {
             table.row(row(kind));
         }
-        lines.extend(table.lines(width()));
+        lines.extend(table.lines(width));
     }
     let (done, open): (Vec<&KindSummary>, Vec<&KindSummary>) = silent.iter().partition(|kind| kind.finished);
     if !done.is_empty() {
@@ -132,7 +139,7 @@ mod tests {
     }
 
     fn plain(summary: &Summary) -> Vec<String> {
-        lines(summary, false).iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
+        lines_within(summary, false, 100).iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
     }
 
     #[test]
@@ -150,14 +157,15 @@ mod tests {
             sink: "https://c.example/in".to_owned(),
             stopped: None,
             seconds: 3.25,
+            kept: None,
         };
         assert_eq!(
             plain(&summary),
             [
                 "KIND       VERSION  LISTED  SENT   SKIPPED  PAGES  REMARKS",
                 "Secret     v1       0       0      0        1      403: secrets is forbidden",
-                "ConfigMap  v1       1,200   1,207  0        1      went on at a later moment; 7 perhaps sent",
-                "                                                   twice; 2 calls made again",
+                "ConfigMap  v1       1,200   1,207  0        1      went on at a later moment; 7 perhaps sent twice;",
+                "                                                   2 calls made again",
                 "1 kind has no objects",
                 "",
                 "incomplete: 1,200 of 1,200 objects in 3 batches to https://c.example/in after 3.2s, 1 delivery made again",

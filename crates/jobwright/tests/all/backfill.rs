@@ -5,5 +5,6 @@
 mod collector;
 mod exits;
 mod kill;
+mod once;
 mod plan;
 mod play;

@@ -199,6 +199,8 @@ impl Backfill {
                 ..usual.patience
             },
             resume_within: self.resume_within.map_or(usual.resume_within, Period::duration),
+            // A plan says itself when a job runs again.
+            once: None,
         };
         let address = match parse::<Address>(&self.sink)? {
             Address::File(path) => Address::File(resolve(&path)),

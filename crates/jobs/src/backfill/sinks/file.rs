@@ -176,6 +176,7 @@ mod tests {
             sink: String::new(),
             stopped: None,
             seconds: 0.0,
+            kept: None,
         }
     }
 

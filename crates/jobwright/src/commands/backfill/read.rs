@@ -3,15 +3,15 @@
 use crate::arguments::{self, Compress, Names};
 use crate::failure::Failure;
 use jobwright_jobs::backfill::{
-    self, Auth, Backfill, BatchLimits, Compression, Environment, Filters, KindName, Naming, ObjectPlaces, Patience,
-    Patterns, Place, Selection, Task, TlsPlaces,
+    self, Auth, Backfill, BatchLimits, Compression, Environment, Filters, KindName, Naming, ObjectPlaces, Once,
+    Patience, Patterns, Place, Selection, Task, TlsPlaces,
 };
 
 /// What the arguments ask for.
 pub(super) fn task(arguments: &arguments::Backfill) -> Result<Task, Failure> {
     let arguments::Way { page_size, concurrency, batch_bytes, batch_records, compress, retry_for, timeout: _ } =
         &arguments.way;
-    let what = &arguments.what;
+    let (what, start) = (&arguments.what, &arguments.start);
     let kinds = |names: &[String]| names.iter().map(|name| KindName::from(name.as_str())).collect();
     let size = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     let backfill = Backfill {
@@ -33,9 +33,10 @@ pub(super) fn task(arguments: &arguments::Backfill) -> Result<Task, Failure> {
         concurrency: usize::from(*concurrency),
         batches: BatchLimits { bytes: size(*batch_bytes), records: size(*batch_records) },
         patience: Patience { total: retry_for.duration(), ..Patience::default() },
-        resume_within: arguments.start.resume_within.duration(),
+        resume_within: start.resume_within.duration(),
+        once: start.unless_complete.clone().map(|key| Once { key, force: start.force }),
     };
-    let arguments::Start { checkpoint, resume_within: _, lock, lock_wait, wait_for, wait_timeout } = &arguments.start;
+    let arguments::Start { checkpoint, lock, lock_wait, wait_for, wait_timeout, .. } = start;
     Ok(Task {
         backfill,
         sink: arguments.sink.read()?,
