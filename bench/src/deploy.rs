@@ -41,6 +41,7 @@ async fn deploy(file: &PlanFile, drydock: &Drydock) -> Result<()> {
         redeploy: false,
         force: false,
         unlock: false,
+        environment: jobwright_release::Environment::default(),
     };
     let report = deployment.deploy(CancellationToken::new(), Events::nowhere()).await?;
     ensure!(report.outcome == DeployOutcome::Succeeded, "{report:?}");

@@ -5,6 +5,7 @@
 
 mod deploy;
 mod engine;
+mod fill;
 mod jobs;
 mod usage;
 mod watching;
@@ -66,6 +67,8 @@ enum What {
     List { count: usize, times: usize },
     /// Watch objects that are there
     Watch { count: usize },
+    /// Create objects of several kinds, those with these numbers
+    Fill { from: usize, to: usize },
 }
 
 fn main() -> Result<()> {
@@ -109,6 +112,7 @@ async fn measure(measurement: Measurement) -> Result<Usage> {
                 What::Create { count } => Usage::of(workload::create(&client, count)).await?,
                 What::List { count, times } => Usage::of(workload::list(&client, count, times)).await?,
                 What::Watch { count } => Usage::of(watching::follow(&client, count)).await?,
+                What::Fill { from, to } => Usage::of(fill::fill(&client, from, to)).await?,
             }
         }
     })

@@ -1,6 +1,7 @@
 //! The page of benchmarks. A section is a file in `bench/` with one function; what it measures is done by a process of
 //! its own (`bench/` at the root), so that nothing is in the way of anything.
 
+mod backfill;
 mod charts;
 mod engine;
 mod http;
@@ -35,6 +36,7 @@ const SECTIONS: &[(&str, Section)] = &[
     ("drydock: over HTTP", http::section),
     ("engine: many jobs", engine::section),
     ("deploy: many charts", charts::section),
+    ("backfill: many objects", backfill::section),
 ];
 
 /// Measures everything and writes the page; or tries some of it out, and only shows it.

@@ -4,6 +4,7 @@
 //! before it changes anything, and can be stopped and started again anywhere.
 
 mod adopt;
+pub mod backfill;
 mod command;
 mod grow_volume;
 mod place;

@@ -1,10 +1,12 @@
 //! The arguments of the command line.
 
+mod backfill;
 mod cascade;
 mod cluster;
 mod deploy;
 mod ledger;
 
+pub(crate) use backfill::{Backfill, Compress, Delivery, Names, Start, Typed, Way};
 pub(crate) use cascade::{Cascade, Step};
 pub(crate) use cluster::Cluster;
 pub(crate) use deploy::{Deploy, Guards, Output, Plan, Run, Selection};
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     History(Box<History>),
     /// Print the end of a run's log, also when its Job is gone
     Logs(Box<Logs>),
+    /// Capture the state of a cluster and upload it, all of it or say so
+    Backfill(Box<Backfill>),
     /// Give a chart a new version, and every chart that depends on it
     Cascade(Cascade),
     /// Show a release with a job, in a cluster that lives in memory
@@ -58,6 +62,7 @@ pub(crate) enum Command {
 const GROUPS: &[(&str, &[&str])] = &[
     ("Deploy a release with its jobs", &["deploy", "plan", "run"]),
     ("See what has run", &["status", "history", "logs"]),
+    ("Run a job by itself", &["backfill"]),
     ("Ship charts", &["cascade"]),
     ("Try it, without a cluster", &["demo", "drydock"]),
     ("Shell and manual", &["completions", "man"]),

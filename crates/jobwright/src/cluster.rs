@@ -77,7 +77,20 @@ async fn pass_time<T>(speed: u32) -> T {
 
 /// Connects to the cluster that the arguments name. `beside` is where a script for one in memory may be.
 pub(crate) async fn connect(arguments: &arguments::Cluster, beside: Option<&Path>) -> Result<Connection, Failure> {
-    let mut connection = if arguments.drydock { embed(arguments, beside)? } else { reach(arguments).await? };
+    connect_with(arguments, beside, true).await
+}
+
+/// Connects for somebody who makes calls again by themselves.
+pub(crate) async fn connect_without_retries(arguments: &arguments::Cluster) -> Result<Connection, Failure> {
+    connect_with(arguments, None, false).await
+}
+
+async fn connect_with(
+    arguments: &arguments::Cluster,
+    beside: Option<&Path>,
+    retries: bool,
+) -> Result<Connection, Failure> {
+    let mut connection = if arguments.drydock { embed(arguments, beside)? } else { reach(arguments, retries).await? };
     if let Some(namespace) = &arguments.namespace {
         connection.namespace.clone_from(namespace);
     }
@@ -103,7 +116,7 @@ pub(crate) fn read_script(file: &Path) -> anyhow::Result<Script> {
     Script::from_yaml(&text).with_context(|| format!("script `{}`", file.display()))
 }
 
-async fn reach(arguments: &arguments::Cluster) -> Result<Connection, Failure> {
+async fn reach(arguments: &arguments::Cluster, retries: bool) -> Result<Connection, Failure> {
     let options = KubeConfigOptions { context: arguments.context.clone(), ..KubeConfigOptions::default() };
     let configured = match &arguments.kubeconfig {
         Some(file) => {
@@ -123,6 +136,7 @@ async fn reach(arguments: &arguments::Cluster) -> Result<Connection, Failure> {
             .hint("name one with `--kubeconfig` or $KUBECONFIG, or try it with `--drydock`")
     })?;
     config.connect_timeout = Some(FIRST_ANSWER);
+    config.default_retry = retries;
     let namespace = config.default_namespace.clone();
     let address = config.cluster_url.to_string();
     let client = Client::try_from(config).or_fail(Kind::Cluster)?;

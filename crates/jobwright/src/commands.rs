@@ -1,5 +1,6 @@
 //! What the commands do: one file a command.
 
+mod backfill;
 mod cascade;
 mod demo;
 mod deploy;
@@ -23,6 +24,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Status(arguments) => ledgers::status(&arguments),
         Command::History(arguments) => ledgers::history(&arguments),
         Command::Logs(arguments) => ledgers::logs(&arguments),
+        Command::Backfill(arguments) => backfill::run(&arguments),
         Command::Cascade(arguments) => cascade::run(&arguments),
         Command::Demo(demo) => demo::run(&demo),
         Command::Drydock(drydock) => drydock::run(drydock),

@@ -1,5 +1,6 @@
 //! What people see: errors with hints, tables, progress, and colours where there is a terminal.
 
+pub(crate) mod backfill;
 pub(crate) mod findings;
 pub(crate) mod progress;
 pub(crate) mod report;
@@ -73,6 +74,24 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
+/// A number with commas: `1,234,567`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number of things: `1 batch`, `1,200 batches`.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +108,11 @@ mod tests {
         ] {
             assert_eq!(duration(Duration::from_millis(milliseconds)), told);
         }
+    }
+
+    #[test]
+    fn numbers_are_told_with_commas() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([counted(1, "batch", "batches"), counted(0, "batch", "batches")], ["1 batch", "0 batches"]);
     }
 }

@@ -7,6 +7,7 @@ use jobwright_engine::{
     Borrowed, Condition, Keep, Occasion, PodJob, Registry, Retires, Retries, RunPolicy, Scope, Settings, Version,
     Violation, When,
 };
+use jobwright_jobs::backfill::{BackfillJob, Environment};
 use jobwright_jobs::{Adopt, Command, GrowVolume, ObjectReference, Place, Workload};
 use serde_json::Value;
 
@@ -24,6 +25,8 @@ pub(crate) struct Options {
     pub redeploy: bool,
     /// Pending Helm releases are nobody's any more.
     pub unlock: bool,
+    /// What the environment says of object storage.
+    pub environment: Environment,
 }
 
 /// What the engine deploys.
@@ -33,7 +36,7 @@ pub(crate) fn build(file: &PlanFile, options: &Options) -> Registry {
         add_component(&mut registry, file, component, options);
     }
     for job in &file.plan.jobs {
-        add_job(&mut registry, file, job);
+        add_job(&mut registry, file, job, &options.environment);
     }
     registry
 }
@@ -81,7 +84,7 @@ fn helm_release(component: &plan::Component) -> String {
     component.helm.release.clone().unwrap_or_else(|| component.name.clone())
 }
 
-fn add_job(registry: &mut Registry, file: &PlanFile, job: &plan::Job) {
+fn add_job(registry: &mut Registry, file: &PlanFile, job: &plan::Job, environment: &Environment) {
     let borrowed = job.pod_from.as_ref().map(|from| Borrowed {
         deployment: from.deployment.clone(),
         container: from.container.clone(),
@@ -99,6 +102,11 @@ fn add_job(registry: &mut Registry, file: &PlanFile, job: &plan::Job) {
             let detach = grow.detach.as_ref().map(workload);
             let patience = grow.patience.map_or(GrowVolume::PATIENCE, plan::Period::duration);
             registry.job(GrowVolume { place: place(job), claim: grow.claim.clone(), to, detach, patience });
+        }
+    } else if let Some(backfill) = &job.backfill {
+        // Everything in it was looked at when the plan was read.
+        if let Ok(task) = backfill.task(|path| file.resolve(path), environment.clone()) {
+            registry.job(BackfillJob { place: place(job), task });
         }
     } else if let Some(command) = &job.command {
         let here = file.resolve(std::path::Path::new(""));

@@ -7,6 +7,7 @@ use crate::{Driver, Helm, HelmReleases};
 use jobwright_engine::{
     Clock, DeployOutcome, Error, Events, Failure, Manager, Registry, Release, Report, Settings, Version,
 };
+use jobwright_jobs::backfill::Environment;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,8 @@ pub struct Deployment<'a> {
     pub force: bool,
     /// Pending Helm releases are nobody's any more.
     pub unlock: bool,
+    /// What the environment says of object storage, for backfills.
+    pub environment: Environment,
 }
 
 /// Why a deploy could not be carried out. A deploy that failed has a report instead.
@@ -74,6 +77,7 @@ impl Deployment<'_> {
             host: self.host.clone(),
             redeploy: self.redeploy,
             unlock: self.unlock,
+            environment: self.environment.clone(),
         };
         Ok((build(self.file, &options), records))
     }

@@ -20,6 +20,8 @@ pub use deploy::{DeployError, Deployment};
 pub use plan::{Finding, Findings, Period, PlanFile, plan_schema};
 pub use record::{Deployed, Deploying, HelmProcess, ObjectKey, Record, Records};
 
+pub use jobwright_jobs::backfill::Environment;
+
 use jobwright_engine::{Failure, Refusal};
 
 /// A failure of the cluster, in its own words.

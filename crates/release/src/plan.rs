@@ -1,11 +1,13 @@
 //! The plan: `jobwright.yaml`, read with the place of everything in it.
 
+mod backfill;
 mod check;
 mod finding;
 mod model;
 mod period;
 mod schema;
 
+pub use backfill::{Auth, Backfill, Compression, MetricNames, ObjectStorage, Tls};
 pub use finding::{Finding, Findings};
 pub use model::{
     Adopt, Chart, Command, Component, GrowVolume, Helm, Job, Manifests, Object, Occasion, Phase, Plan, Pod, PodFrom,

@@ -53,6 +53,10 @@ fn add_job(job: &Job, add: &mut impl FnMut(&str, &str, &[&str])) {
     if job.pod_from.is_some() {
         add("apps", "deployments", &["get"]);
     }
+    // What is listed is told when it is: kinds are only known by then, and some may be left out.
+    if job.backfill.as_ref().is_some_and(crate::plan::Backfill::has_secrets) {
+        add("", "secrets", &["get"]);
+    }
     if let Some(grow) = &job.grow_volume {
         add("", "persistentvolumeclaims", &["get", "list", "watch", "patch"]);
         add("", "resourcequotas", &["list"]);

@@ -5,7 +5,7 @@
 
 use jobwright_drydock::{Call, Drydock, Fault, Faults, When};
 use jobwright_engine::{Clock, DeployOutcome, Events, Settings};
-use jobwright_release::{Deployment, Driver, PlanFile, Records};
+use jobwright_release::{Deployment, Driver, Environment, PlanFile, Records};
 use k8s_openapi::api::apps::v1::Deployment as Workload;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{Api, ListParams, PostParams};
@@ -129,6 +129,7 @@ async fn deploy(directory: &Path, version: &str, drydock: &Drydock, faults: &Fau
         redeploy: false,
         force: false,
         unlock: false,
+        environment: Environment::default(),
     };
     let done = deployment.deploy(CancellationToken::new(), Events::nowhere());
     let done = tokio::time::timeout(Duration::from_hours(6), done).await.map_err(|_| "it hangs".to_owned())?;

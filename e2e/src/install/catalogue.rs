@@ -116,6 +116,17 @@ pub const HELMFILE: Tool = released(
     },
 );
 
+/// An S3 server that keeps buckets in a directory, and checks signatures.
+pub const VERSITYGW: Tool = released(
+    "versitygw",
+    "1.8.0",
+    &Recipe {
+        module: "github.com/versity/versitygw",
+        programs: &[("versitygw", "github.com/versity/versitygw/cmd/versitygw")],
+        ..Recipe::PLAIN
+    },
+);
+
 const FLUX_EVENT: &str = "github.com/fluxcd/pkg/apis/event => github.com/fluxcd/pkg/apis/event v0.27.1";
 const FLUX_ARTIFACT: &str = "github.com/fluxcd/pkg/artifact => github.com/fluxcd/pkg/artifact v0.18.1";
 const FLUX_CRDS: &[Files] = &[Files { from: "config/crd/bases", only: ".yaml", to: "crds" }];
@@ -234,6 +245,7 @@ pub fn all() -> Vec<Tool> {
         KWOK,
         KUSTOMIZE,
         HELMFILE,
+        VERSITYGW,
         SOURCE_CONTROLLER,
         HELM_CONTROLLER,
         KUSTOMIZE_CONTROLLER,

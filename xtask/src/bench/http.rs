@@ -81,7 +81,7 @@ fn play(bench: &Bench, mut server: Server, count: usize) -> Result<Taken> {
 
 /// Asks for a page until it is given.
 #[expect(clippy::disallowed_methods, reason = "this is where times are taken")]
-fn wait_for(bench: &Bench, server: &mut Server, path: &str) -> Result<()> {
+pub(super) fn wait_for(bench: &Bench, server: &mut Server, path: &str) -> Result<()> {
     let kubeconfig = kubeconfig(server)?;
     let waiting = Instant::now();
     while bench.drydock.run_quietly(&["on", &kubeconfig, "ask", path]).is_err() {

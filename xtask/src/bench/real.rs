@@ -53,6 +53,17 @@ impl Server {
         self.directory.path().join("kubeconfig")
     }
 
+    /// Where it answers, as its kubeconfig says.
+    pub(super) fn address(&self) -> String {
+        let text = std::fs::read_to_string(self.kubeconfig()).unwrap_or_default();
+        text.split("server: '").nth(1).and_then(|rest| rest.split('\'').next()).unwrap_or_default().to_owned()
+    }
+
+    /// What it lets its administrator in by.
+    pub(super) const fn token() -> &'static str {
+        TOKEN
+    }
+
     /// How long it has been running.
     pub(super) fn age(&self) -> Duration {
         self.started.elapsed()

@@ -154,6 +154,7 @@ pub(super) fn deployment<'a>(
         redeploy: false,
         force: false,
         unlock: false,
+        environment: super::backfill::environment(),
     })
 }
 
@@ -178,7 +179,7 @@ fn host() -> String {
 }
 
 /// Who deploys: nobody else has the same text at the same time.
-fn holder() -> String {
+pub(super) fn holder() -> String {
     #[expect(clippy::disallowed_methods, reason = "the environment comes in here")]
     let user = std::env::var("USER").unwrap_or_else(|_| "jobwright".to_owned());
     format!("{user}@{} (process {})", host(), std::process::id())

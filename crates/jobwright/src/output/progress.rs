@@ -4,10 +4,11 @@ mod scene;
 mod terminal;
 
 use jobwright_engine::{Clock, Event};
+pub(crate) use scene::SPINNER;
 use scene::Scene;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use terminal::Terminal;
+pub(crate) use terminal::Terminal;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -20,7 +21,7 @@ pub(crate) enum Loudness {
 }
 
 /// How often the terminal is drawn.
-const FRAME: Duration = Duration::from_millis(80);
+pub(crate) const FRAME: Duration = Duration::from_millis(80);
 
 /// Follows events until there are no more, in a thread of its own: what is drawn does not wait for what is done.
 pub(crate) fn follow(
@@ -47,7 +48,7 @@ pub(crate) fn follow(
                 terminal.clear();
                 return;
             }
-            terminal.draw(&scene, clock.now());
+            terminal.draw(|width, height, tick| scene.frame(clock.now(), width, height, tick));
             std::thread::sleep(FRAME);
         }
     })

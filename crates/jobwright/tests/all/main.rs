@@ -1,5 +1,6 @@
 //! The binary as it is typed.
 
+mod backfill;
 mod cascade;
 mod command_line;
 mod deploy;

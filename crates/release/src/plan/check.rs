@@ -7,7 +7,7 @@ use jobwright_yaml::Node;
 use std::collections::BTreeMap;
 
 /// What a job can do; exactly one of these.
-const KINDS: [&str; 5] = ["pod", "podFrom", "adopt", "growVolume", "command"];
+const KINDS: [&str; 6] = ["pod", "podFrom", "adopt", "growVolume", "backfill", "command"];
 
 /// Errors and warnings in a plan, whatever else is wrong with it.
 pub(super) fn check(root: &Node) -> (Vec<Finding>, Vec<Finding>) {
@@ -24,11 +24,11 @@ struct Checker {
     warnings: Vec<Finding>,
 }
 
-fn items<'a>(node: &'a Node, key: &str) -> &'a [Node] {
+pub(super) fn items<'a>(node: &'a Node, key: &str) -> &'a [Node] {
     node.get(key).map(Node::items).unwrap_or_default()
 }
 
-fn text<'a>(node: &'a Node, key: &str) -> Option<(&'a Node, &'a str)> {
+pub(super) fn text<'a>(node: &'a Node, key: &str) -> Option<(&'a Node, &'a str)> {
     let value = node.get(key)?;
     Some((value, value.as_str()?))
 }
@@ -115,6 +115,9 @@ impl Checker {
                 && let Err(error) = size.parse::<Quantity>()
             {
                 self.error(node, error.to_string());
+            }
+            if let Some(backfill) = job.get("backfill") {
+                self.errors.extend(super::backfill::check(backfill));
             }
             if let Some(adopt) = job.get("adopt")
                 && adopt.get("release").is_none()

@@ -1,5 +1,6 @@
 //! What stands in a plan. The schema of the file is made from these types.
 
+use super::backfill::Backfill;
 use super::period::Period;
 use jobwright_engine::{OnCancel, OnFailure, OnSupersede, OnUnknown, RunPolicy, Version};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -150,8 +151,8 @@ pub struct Manifests {
     pub timeout: Period,
 }
 
-/// Work before or after something is deployed. Exactly one of `pod`, `podFrom`, `adopt`, `growVolume`, `command`
-/// says what it does.
+/// Work before or after something is deployed. Exactly one of `pod`, `podFrom`, `adopt`, `growVolume`, `backfill`,
+/// `command` says what it does.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Job {
@@ -210,6 +211,8 @@ pub struct Job {
     pub adopt: Option<Adopt>,
     /// A volume that has to be larger
     pub grow_volume: Option<GrowVolume>,
+    /// The state of the cluster, captured and uploaded
+    pub backfill: Option<Backfill>,
     /// A program of the machine that deploys: it runs at least once
     pub command: Option<Command>,
 }

@@ -32,6 +32,7 @@ jobs:
   timeout: 10m
   keep: {finished: 1h, runs: 10, logBytes: 16384}
   pod: {template: {spec: {containers: [{name: m, image: "shop/api:1.4.0", args: [migrate]}]}}}
+- {id: snapshot, phase: post, run: OnChange, retires: {never: base}, backfill: {sink: "remote-write:https://c.example/w", auth: {secret: api-key}}}
 - {id: hello, phase: post, retires: {never: base}, command: {program: echo, args: [hello]}}
 "#;
 
@@ -51,7 +52,7 @@ fn a_good_plan_is_read() {
     let file = PlanFile::parse(Path::new("deploy/jobwright.yaml"), GOOD).unwrap();
     assert_eq!(told(GOOD), [""; 0]);
     let plan = &file.plan;
-    assert_eq!((plan.components.len(), plan.jobs.len(), plan.parallel), (3, 2, 4));
+    assert_eq!((plan.components.len(), plan.jobs.len(), plan.parallel), (3, 3, 4));
     assert_eq!(plan.jobs[0].timeout.duration().as_secs(), 600);
     assert_eq!(file.resolve(Path::new("charts/db")), Path::new("deploy/charts/db"));
     assert!(file.warnings.findings.is_empty());
@@ -149,4 +150,36 @@ fn nothing_in_a_file_makes_it_panic() {
             let _ = PlanFile::parse(Path::new("p"), &format!("{}!{rest}", &GOOD[..cut]));
         }
     }
+}
+
+#[test]
+fn a_backfill_is_told_what_is_wrong_where_it_stands() {
+    let plan = |backfill: &str| {
+        format!(
+            "apiVersion: jobwright.io/v1alpha1\nkind: Plan\nrelease: {{name: shop, namespace: shop}}\njobs:\n\
+             - id: s\n  phase: post\n  backfill:\n{backfill}"
+        )
+    };
+    let good = "    sink: s3://bucket/in\n    kinds: [Pod]\n    checkpoint: configmap:progress\n    waitFor: ['tcp:db:5432']\n";
+    assert_eq!(told(&plan(good)), [""; 0]);
+    let bad = "    sink: stdout\n    names: ['(']\n    labels: ['a=[']\n    checkpoint: secret:x\n    waitFor: ['tcp:db', 'pod/a=Ready']\n    \
+               auth: {header: 'a b'}\n    tls: {cert: a}\n    pageSize: 0\n    compress: lz4\n    kindz: [Pod]\n";
+    assert_eq!(
+        told(&plan(bad)),
+        [
+            "8:11 a deploy prints other things: a plan cannot send to stdout",
+            "9:13 `(` is no regular expression: unclosed group",
+            "10:14 `[` is no regular expression: unclosed character class",
+            "11:17 `secret:x` is no place for a checkpoint: file:PATH and configmap:NAME are",
+            "12:15 `tcp:db` is nothing to wait for: tcp:HOST:PORT, http(s)://…, tls:HOST:PORT[,ca=FILE] and KIND/NAME=CONDITION are",
+            "13:11 `auth` has either a `secret` or a `file`",
+            "13:20 `a b` is no header",
+            "14:10 a `cert` and its `key` go together",
+            "15:15 `pageSize` has to be at least 1",
+            "16:15 `compress` cannot be `lz4` (it can be `none`, `zstd`, `gzip`)",
+            "17:5 there is no field `kindz` here (did you mean `kinds`?)",
+        ]
+    );
+    let leaking = told(&plan("    sink: https://user:p4ss@c.example/\n"));
+    assert!(leaking[0].contains("must not have a user or a password") && !leaking[0].contains("p4ss"), "{leaking:?}");
 }

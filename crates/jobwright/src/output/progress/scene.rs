@@ -35,7 +35,7 @@ struct Running {
 /// How many lines of a failed attempt's log are shown.
 const LAST_WORDS: usize = 10;
 
-const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+pub(crate) const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 impl Scene {
     pub(super) fn new(loudness: Loudness, is_live: bool, started: Timestamp) -> Self {

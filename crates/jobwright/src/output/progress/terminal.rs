@@ -1,13 +1,11 @@
 //! The foot of a terminal: a few lines that are drawn again and again, below lines that stay.
 
-use super::scene::Scene;
 use crate::output;
 use anstream::ColorChoice;
-use jiff::Timestamp;
 use std::io::Write as _;
 
 /// A terminal, or whatever takes its place.
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     is_live: bool,
     has_colours: bool,
     drawn: usize,
@@ -15,13 +13,13 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    pub(super) fn new(is_live: bool) -> Self {
+    pub(crate) fn new(is_live: bool) -> Self {
         let has_colours = anstream::AutoStream::choice(&std::io::stderr()) != ColorChoice::Never;
         Self { is_live, has_colours, drawn: 0, tick: 0 }
     }
 
     /// Lines that stay.
-    pub(super) fn print(&mut self, lines: &[String]) {
+    pub(crate) fn print(&mut self, lines: &[String]) {
         if lines.is_empty() {
             return;
         }
@@ -29,20 +27,20 @@ impl Terminal {
         self.write(lines);
     }
 
-    /// The lines at the foot, as things are now.
-    pub(super) fn draw(&mut self, scene: &Scene, now: Timestamp) {
+    /// The lines at the foot, as things are now, for a width, a height and a turn of the spinner.
+    pub(crate) fn draw(&mut self, frame: impl FnOnce(usize, usize, usize) -> Vec<String>) {
         if !self.is_live {
             return;
         }
         self.tick += 1;
-        let lines = scene.frame(now, output::width(), output::height(), self.tick);
+        let lines = frame(output::width(), output::height(), self.tick);
         self.clear();
         self.drawn = lines.len();
         self.write(&lines);
     }
 
     /// Takes the lines at the foot away.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.drawn > 0 {
             // If the terminal is gone there is nobody to tell.
             let _ = write!(std::io::stderr(), "\x1b[{}A\x1b[J", self.drawn);

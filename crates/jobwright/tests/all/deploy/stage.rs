@@ -84,6 +84,31 @@ impl Stage {
         ended(self.command(line).stdin(Stdio::null()).output().unwrap())
     }
 
+    /// The same with no cluster but the one that it makes up.
+    pub(crate) fn jobwright_alone(&self, line: &str) -> Said {
+        ended(self.command(line).env_remove("KUBECONFIG").stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// Lets a user do what roles allow, everywhere.
+    pub(crate) fn allow(&self, user: &str, roles: &str) {
+        use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+        let role: ClusterRole =
+            serde_json::from_value(jobwright_yaml::parse(roles).unwrap()[0].root.to_json()).unwrap();
+        let group = "rbac.authorization.k8s.io";
+        let binding: ClusterRoleBinding = serde_json::from_value(serde_json::json!({
+            "metadata": {"name": user},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role.metadata.name},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+        }))
+        .unwrap();
+        let client = self.client();
+        self.block_on(async {
+            let parameters = kube::api::PostParams::default();
+            kube::Api::all(client.clone()).create(&parameters, &role).await.unwrap();
+            kube::Api::all(client).create(&parameters, &binding).await.unwrap();
+        });
+    }
+
     /// Starts a command.
     pub(crate) fn start(&self, line: &str) -> Running {
         let child = self.command(line).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -131,8 +156,12 @@ impl Stage {
 pub(crate) struct Running(Child);
 
 impl Running {
+    pub(crate) fn pid(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.0)
+    }
+
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), signal).unwrap();
+        rustix::process::kill_process(self.pid(), signal).unwrap();
     }
 
     pub(crate) fn wait(self) -> Said {

@@ -1,0 +1,334 @@
+//! A run: kinds are worked off some at a time, and what became of them is summed up.
+
+use super::book::Book;
+use super::checkpoint::{self, Checkpoint, CheckpointStore, Resume, State};
+use super::discover::Catalogue;
+use super::kind::Kind;
+use super::list::Lister;
+use super::meter::{Meter, Stage};
+use super::note::{Listener, Note};
+use super::patience::Patience;
+use super::sinks::Sink;
+use super::summary::{KindSummary, Problem, Summary, seconds};
+use super::work::work;
+use super::{Backfill, Error, Surroundings};
+use futures::StreamExt as _;
+use jobwright_engine::{Clock, Refusal};
+use sha2::{Digest as _, Sha256};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+/// How long batches that are on their way may take when a run is told to stop: less than a pod has.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// What all kinds of a run share.
+pub(crate) struct Shared {
+    pub(crate) options: Arc<Backfill>,
+    pub(crate) run: String,
+    pub(crate) lister: Lister,
+    pub(crate) sink: Arc<dyn Sink>,
+    /// Whose turn it is with a sink that takes one batch after the other.
+    pub(crate) turn: tokio::sync::Mutex<()>,
+    pub(crate) book: Book,
+    pub(crate) meter: Meter,
+    pub(crate) listener: Listener,
+    pub(crate) clock: Clock,
+    pub(crate) patience: Patience,
+    /// No more pages.
+    pub(crate) stopping: CancellationToken,
+    /// No more batches.
+    pub(crate) hurry: CancellationToken,
+    pub(crate) arrived: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    stopped: Mutex<Option<String>>,
+}
+
+impl Shared {
+    /// Ends the run: nothing would do better.
+    pub(crate) fn stop(&self, why: String) {
+        let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        if stopped.is_none() {
+            self.listener.tell(Note::Stopping(why.clone()));
+            *stopped = Some(why);
+        }
+        self.stopping.cancel();
+        self.hurry.cancel();
+    }
+
+    /// Writes the checkpoint. If that fails, what has arrived has arrived all the same.
+    pub(crate) async fn save(&self, now: bool) {
+        if let Err(error) = self.book.save(now).await {
+            self.listener.tell(Note::Unwritten(error.to_string()));
+        }
+    }
+
+    pub(crate) fn summarise(&self, kind: &Kind) -> KindSummary {
+        let progress = self.book.progress(&kind.full_name());
+        let finished = progress.state == State::Done;
+        KindSummary { finished, counts: progress.counts, errors: progress.errors, ..KindSummary::new(kind) }
+    }
+}
+
+/// What a run begins with.
+struct Start {
+    checkpoint: Checkpoint,
+    resumed: bool,
+}
+
+impl Backfill {
+    /// Carries it out: lists what there is and sends it, and says what became of it.
+    pub async fn run(
+        &self,
+        surroundings: Surroundings,
+        sink: Arc<dyn Sink>,
+        store: Option<Arc<dyn CheckpointStore>>,
+        cancellation: CancellationToken,
+    ) -> Result<Summary, Error> {
+        let began = Instant::now();
+        let Surroundings { client, clock, meter, listener } = surroundings;
+        let found = load(store.as_deref()).await?;
+        if let Some(completed) = checkpoint::find_completed(found.as_ref(), self.once.as_ref()) {
+            return Ok(Summary::keep(completed, sink.describe()));
+        }
+        let (catalogue, kinds) = self.discover(&client).await?;
+        let start = self.start(&*sink, found, &clock, &listener).await?;
+        let options = Arc::new(self.clone());
+        let selection = super::Selection {
+            metadata_only: self.selection.metadata_only || matches!(sink.form(), super::Form::Series(_)),
+            ..self.selection.clone()
+        };
+        let shared = Arc::new(Shared {
+            run: start.checkpoint.run.clone(),
+            lister: Lister { client, clock: clock.clone(), selection, patience: self.patience },
+            sink,
+            turn: tokio::sync::Mutex::default(),
+            book: Book::new(start.checkpoint, store.clone(), clock.clone()),
+            meter,
+            listener,
+            clock,
+            patience: self.patience,
+            stopping: cancellation.child_token(),
+            hurry: CancellationToken::new(),
+            arrived: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            stopped: Mutex::new(None),
+            options,
+        });
+        // A place that cannot be written to is noticed before anything is sent.
+        shared.book.save(true).await?;
+        let hurry = AbortOnDropHandle::new(tokio::spawn(hurry(cancellation.clone(), shared.hurry.clone())));
+        work_all(&shared, &kinds).await;
+        drop(hurry);
+        let summary = shared.conclude(&catalogue, &kinds, start.resumed, began, &cancellation);
+        let is_over = kinds.iter().all(|kind| shared.book.progress(&kind.full_name()).state != State::Open);
+        let ended = if is_over { shared.finish(summary).await } else { shared.leave(summary, store.is_some()).await };
+        shared.save(true).await;
+        Ok(ended)
+    }
+
+    /// What there is to list.
+    pub async fn discover(&self, client: &kube::Client) -> Result<(Catalogue, Vec<Kind>), Error> {
+        let read = tokio::time::timeout(Duration::from_mins(1), read_catalogue(client, self.patience)).await;
+        let catalogue = read.unwrap_or_else(|_| Err("it does not answer".to_owned())).map_err(Error::Discovery)?;
+        if catalogue.is_empty() {
+            let why = "it tells no kinds at once, as Kubernetes 1.27 and newer ones do".to_owned();
+            return Err(Error::Discovery(why));
+        }
+        let mut kinds = catalogue.choose(&self.kinds, &self.exclude_kinds)?;
+        if !self.namespaces.is_empty() && self.kinds.is_empty() {
+            // Whoever names namespaces wants what is in them.
+            kinds.retain(|kind| kind.namespaced);
+        }
+        Ok((catalogue, kinds))
+    }
+
+    /// Goes on with a run that was not finished, or begins a new one.
+    async fn start(
+        &self,
+        sink: &dyn Sink,
+        found: Option<Checkpoint>,
+        clock: &Clock,
+        listener: &Listener,
+    ) -> Result<Start, Error> {
+        let options = self.fingerprint(&sink.describe());
+        let now = clock.now();
+        let completed = found.as_ref().and_then(|found| found.completed.clone());
+        match checkpoint::decide(found, &options, now, self.resume_within) {
+            Resume::GoOn(checkpoint) => {
+                if sink.begin(&checkpoint.run, checkpoint.sink.as_ref()).await.map_err(Error::Sink)? {
+                    return Ok(Start { checkpoint: *checkpoint, resumed: true });
+                }
+                let why = "what the last run has sent is no longer there";
+                listener.tell(Note::BeganAnew(why.to_owned()));
+            }
+            Resume::Anew(Some(why)) => listener.tell(Note::BeganAnew(why.to_owned())),
+            Resume::Anew(None) => {}
+        }
+        let run = self.run.clone().unwrap_or_else(|| name_run(now));
+        sink.begin(&run, None).await.map_err(Error::Sink)?;
+        let mut checkpoint = Checkpoint::new(run, options, now);
+        checkpoint.completed = completed;
+        Ok(Start { checkpoint, resumed: false })
+    }
+
+    /// What a run was asked to do, as a hash: another one cannot go on with it.
+    fn fingerprint(&self, sink: &str) -> String {
+        let asked = serde_json::json!({
+            "kinds": self.kinds, "excludeKinds": self.exclude_kinds, "namespaces": self.namespaces,
+            "selection": self.selection, "filters": self.filters, "batches": self.batches, "sink": sink,
+        });
+        let digest = Sha256::digest(asked.to_string());
+        digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    }
+}
+
+/// What was written down, if anything is.
+async fn load(store: Option<&dyn CheckpointStore>) -> Result<Option<Checkpoint>, Error> {
+    match store {
+        Some(store) => Ok(store.load().await?),
+        None => Ok(None),
+    }
+}
+
+async fn read_catalogue(client: &kube::Client, patience: Patience) -> Result<Catalogue, String> {
+    let mut trying = patience.begin();
+    loop {
+        let error = match Catalogue::read(client).await {
+            Ok(catalogue) => return Ok(catalogue),
+            Err(error) => error,
+        };
+        let is_passing = match &error {
+            kube::Error::Api(status) => matches!(status.code, 429 | 500..=599),
+            kube::Error::Service(_) | kube::Error::HyperError(_) | kube::Error::SerdeError(_) => true,
+            _ => false,
+        };
+        match trying.pause(None).filter(|_| is_passing) {
+            Some(pause) => tokio::time::sleep(pause).await,
+            None => return Err(Refusal::from(error).to_string()),
+        }
+    }
+}
+
+/// A name that no other run has: when it began, and chance.
+fn name_run(now: jiff::Timestamp) -> String {
+    let chance: String = std::iter::repeat_with(|| fastrand::char('a'..='z')).take(6).collect();
+    format!("{}-{chance}", now.strftime("%Y%m%dT%H%M%SZ"))
+}
+
+/// Lets what is on its way have some time when a run is told to stop.
+async fn hurry(cancellation: CancellationToken, hurry: CancellationToken) {
+    cancellation.cancelled().await;
+    tokio::time::sleep(GRACE).await;
+    hurry.cancel();
+}
+
+async fn work_all(shared: &Arc<Shared>, kinds: &[Kind]) {
+    let mut tasks = Vec::new();
+    let mut done = 0;
+    for kind in kinds {
+        let name = kind.full_name();
+        let meter = shared.meter.kind(&name);
+        match shared.book.progress(&name).state {
+            State::Open => tasks.push((Arc::new(kind.clone()), meter)),
+            State::Done | State::Failed => {
+                meter.enter(&shared.meter, Stage::Done);
+                done += 1;
+            }
+        }
+    }
+    shared.listener.tell(Note::Began { run: shared.run.clone(), kinds: kinds.len(), done });
+    let at_once = shared.options.concurrency.max(1);
+    let works = futures::stream::iter(tasks).map(|(kind, meter)| {
+        let shared = Arc::clone(shared);
+        async move {
+            if shared.stopping.is_cancelled() {
+                return;
+            }
+            let name = kind.full_name();
+            let ended = AbortOnDropHandle::new(tokio::spawn(work(Arc::clone(&shared), kind, meter))).await;
+            if let Err(error) = ended {
+                shared.stop(format!("{name}: {error}"));
+            }
+        }
+    });
+    works.buffer_unordered(at_once).for_each(|()| async {}).await;
+}
+
+impl Shared {
+    fn conclude(
+        &self,
+        catalogue: &Catalogue,
+        kinds: &[Kind],
+        resumed: bool,
+        began: Instant,
+        cancellation: &CancellationToken,
+    ) -> Summary {
+        let mut summaries: Vec<KindSummary> = kinds.iter().map(|kind| self.summarise(kind)).collect();
+        if self.options.kinds.is_empty() {
+            summaries.extend(catalogue.missed().map(missed));
+        }
+        Summary {
+            complete: summaries.iter().all(KindSummary::is_complete),
+            kinds: summaries,
+            batches: self.book.read().batches,
+            run: self.run.clone(),
+            resumed,
+            cancelled: cancellation.is_cancelled(),
+            sink: self.sink.describe(),
+            stopped: self.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            seconds: seconds(began.elapsed()),
+            kept: None,
+        }
+    }
+
+    /// The run came to its end, good or bad.
+    async fn finish(&self, mut summary: Summary) -> Summary {
+        let mut trying = self.patience.begin();
+        let finished = loop {
+            let Err(error) = self.sink.finish(&summary).await else { break Ok(()) };
+            let pause = match error.remedy {
+                super::sinks::Remedy::Again(asked) => trying.pause(asked),
+                super::sinks::Remedy::None | super::sinks::Remedy::Closed => None,
+            };
+            match pause {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => break Err(error),
+            }
+        };
+        match finished {
+            // All of it has arrived, so nothing is left to be cancelled.
+            Ok(()) => summary.cancelled = summary.cancelled && !summary.complete,
+            Err(error) => {
+                summary.complete = false;
+                summary.stopped = Some(format!("the end could not be written: {}", error.problem));
+            }
+        }
+        self.book.end();
+        if let Some(once) = self.options.once.as_ref().filter(|_| summary.complete) {
+            self.book.complete(&once.key);
+        }
+        summary
+    }
+
+    /// The run stops before its end.
+    async fn leave(&self, summary: Summary, goes_on: bool) -> Summary {
+        self.sink.leave(goes_on).await;
+        summary
+    }
+}
+
+/// A group that does not answer, as if it were a kind.
+fn missed(name: &str) -> KindSummary {
+    let message = "the server of this group does not answer, so its kinds are not known".to_owned();
+    KindSummary {
+        kind: "*".to_owned(),
+        api_version: name.to_owned(),
+        finished: false,
+        counts: super::summary::Counts::default(),
+        errors: vec![Problem { status: Some(503), message }],
+    }
+}

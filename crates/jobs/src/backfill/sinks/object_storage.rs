@@ -1,0 +1,97 @@
+//! Objects in object storage: one a batch under `PREFIX/RUN/`, and a manifest when the run is over.
+
+mod connect;
+
+use super::{Compression, Form, Sink, SinkError};
+use crate::backfill::batch::Batch;
+use crate::backfill::summary::{Problem, Summary};
+use connect::Answer;
+use jobwright_engine::async_trait;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Writes objects into object storage.
+pub struct ObjectStorageSink {
+    store: Arc<dyn ObjectStore>,
+    name: String,
+    prefix: String,
+    compression: Compression,
+    run: Mutex<String>,
+}
+
+impl ObjectStorageSink {
+    /// Writes objects into this store, below a prefix.
+    pub fn new(store: Arc<dyn ObjectStore>, name: &str, prefix: &str, compression: Compression) -> Self {
+        Self { store, name: name.to_owned(), prefix: prefix.to_owned(), compression, run: Mutex::default() }
+    }
+
+    fn place(&self, name: &str) -> Path {
+        self.prefix.split('/').chain(name.split('/')).filter(|part| !part.is_empty()).collect()
+    }
+
+    async fn put(&self, place: &Path, body: PutPayload) -> Result<(), SinkError> {
+        let (put, answer) = connect::listen(self.store.put(place, body)).await;
+        put.map(drop).map_err(|error| judge(&error, answer))
+    }
+}
+
+#[async_trait]
+impl Sink for ObjectStorageSink {
+    fn describe(&self) -> String {
+        self.name.clone()
+    }
+
+    fn form(&self) -> Form {
+        Form::Lines(self.compression)
+    }
+
+    async fn begin(&self, run: &str, _: Option<&serde_json::Value>) -> Result<bool, SinkError> {
+        run.clone_into(&mut self.run.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(true)
+    }
+
+    async fn send(&self, batch: &Batch) -> Result<(), SinkError> {
+        // The same batch has the same name, so whoever sends it again only writes it again.
+        let place = self.place(&format!("{}.ndjson{}", batch.id, self.compression.extension()));
+        self.put(&place, batch.body.clone().into()).await
+    }
+
+    async fn finish(&self, summary: &Summary) -> Result<(), SinkError> {
+        let run = self.run.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let manifest = serde_json::to_vec(summary).unwrap_or_default();
+        self.put(&self.place(&format!("{run}/manifest.json")), manifest.into()).await
+    }
+}
+
+/// What an error means: what the server answered says more than what it was made into.
+fn judge(error: &object_store::Error, answer: Answer) -> SinkError {
+    let mut message = crate::backfill::transport::chain(error);
+    message.truncate(message.char_indices().nth(300).map_or(message.len(), |(end, _)| end));
+    let problem = Problem { status: answer.status, message: message.replace(['\n', '\r'], " ") };
+    match answer.status {
+        None | Some(200..=299 | 408 | 429 | 500..=599) => SinkError::passing(problem, answer.retry_after),
+        Some(_) => SinkError::refused(problem),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backfill::batch::BatchId;
+    use object_store::memory::InMemory;
+
+    #[tokio::test]
+    async fn a_batch_is_an_object_and_the_same_one_again() {
+        let store = Arc::new(InMemory::new());
+        let sink = ObjectStorageSink::new(store.clone(), "s3://b/in", "in//deep", Compression::None);
+        sink.begin("r1", None).await.unwrap();
+        let id = BatchId { run: "r1".to_owned(), kind: "pods".to_owned(), number: 7 };
+        let batch = Batch { id, records: 1, size: 3, body: "{}\n".into() };
+        sink.send(&batch).await.unwrap();
+        sink.send(&batch).await.unwrap();
+        let object = store.get(&Path::from("in/deep/r1/pods/000007.ndjson")).await.unwrap();
+        assert_eq!(object.bytes().await.unwrap(), "{}\n");
+        assert_eq!(futures::StreamExt::count(store.list(None)).await, 1);
+    }
+}

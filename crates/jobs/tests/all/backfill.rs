@@ -1,0 +1,15 @@
+//! Backfills of a cluster in memory: what arrived equals what is there, object by object, whatever goes wrong.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod crash;
+mod faults;
+mod files;
+mod http_sink;
+mod job;
+mod selection;
+mod server;
+mod stage;
+mod stop;
+mod tls;
+mod waits;
