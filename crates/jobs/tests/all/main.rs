@@ -3,4 +3,5 @@
 mod adopt;
 mod command;
 mod grow_volume;
+mod init_cert;
 mod support;

@@ -6,6 +6,7 @@ use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output;
 use anyhow::Context as _;
 use jobwright_engine::{Error, Exceptions, Settings};
+use jobwright_jobs::access;
 use jobwright_release::{DeployError, Deployment, Driver, Helm, PlanFile, preflight};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
@@ -95,7 +96,7 @@ fn helm_driver() -> Result<Driver, Failure> {
 pub(super) async fn check_permissions(file: &PlanFile, connection: &Connection) -> Result<(), Failure> {
     let release = &file.plan.release;
     let wanted = preflight::permissions(&file.plan);
-    let missing = preflight::missing(&connection.client, &release.namespace, wanted)
+    let missing = access::missing(&connection.client, &release.namespace, wanted)
         .await
         .context("cannot ask the cluster what is allowed")
         .or_fail(Kind::Cluster)?;
@@ -103,9 +104,8 @@ pub(super) async fn check_permissions(file: &PlanFile, connection: &Connection) 
         return Ok(());
     }
     let name = format!("jobwright-{}", release.name);
-    let list: Vec<String> =
-        missing.iter().map(|permission| format!("{} {}", permission.verb, permission.resource)).collect();
-    output::note(&format!("# what is missing, as a Role:\n{}", preflight::role(&name, &release.namespace, &missing)));
+    let list: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    output::note(&format!("# what is missing, as a Role:\n{}", access::roles(&name, &release.namespace, &missing)));
     let message =
         format!("the deploy needs what is not allowed in namespace `{}`: {}", release.namespace, list.join(", "));
     Err(Failure::new(Kind::Cluster, message)
