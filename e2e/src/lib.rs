@@ -19,6 +19,7 @@ mod normalise;
 mod object;
 pub mod outcome;
 pub mod play;
+pub mod render;
 pub mod report;
 pub mod results;
 pub mod run;

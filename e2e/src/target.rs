@@ -111,7 +111,7 @@ impl Drop for Opened {
 }
 
 /// The `jobwright` that was built with this program.
-pub(crate) fn jobwright() -> Result<PathBuf, Error> {
+pub fn jobwright() -> Result<PathBuf, Error> {
     let own = std::env::current_exe().map_err(Error::io("find the place of this program"))?;
     let mut directory = own.parent().unwrap_or(Path::new("."));
     // Tests are one below.

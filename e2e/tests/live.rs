@@ -16,6 +16,8 @@ mod flux;
 mod helm;
 #[path = "live/jobs.rs"]
 mod jobs;
+#[path = "live/release_hooks.rs"]
+mod release_hooks;
 #[path = "live/webhook.rs"]
 mod webhook;
 
@@ -45,15 +47,18 @@ const SUITES: &[&[Test]] = &[
     helm::TESTS,
     engine::TESTS,
     deploy::TESTS,
+    release_hooks::TESTS,
     flux::problem::TESTS,
     flux::remedies::TESTS,
     flux::attempts::TESTS,
     flux::solution::TESTS,
     flux::drift::TESTS,
+    flux::release_hooks::TESTS,
     argocd::old::TESTS,
     argocd::fixed::TESTS,
     argocd::failing::TESTS,
     argocd::database::TESTS,
+    argocd::release_hooks::TESTS,
 ];
 
 fn main() -> ExitCode {

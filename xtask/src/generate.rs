@@ -1,5 +1,6 @@
 //! Files that are generated from the code, each by one function.
 
+mod charts;
 mod cli;
 mod helm;
 mod kinds;
@@ -33,14 +34,15 @@ fn results(file: &str) -> PathBuf {
 pub(crate) fn run(check: bool) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the repository")?;
     let mut stale = Vec::new();
-    for (name, page) in FILES {
-        let path = root.join(name);
-        let text = page()?;
+    let mut files = FILES.iter().map(|(name, page)| Ok(((*name).to_owned(), page()?))).collect::<Result<Vec<_>>>()?;
+    files.extend(charts::files(root)?);
+    for (name, text) in files {
+        let path = root.join(&name);
         if fs::read_to_string(&path).is_ok_and(|known| known == text) {
             continue;
         }
         if check {
-            stale.push(*name);
+            stale.push(name);
             continue;
         }
         if let Some(directory) = path.parent() {

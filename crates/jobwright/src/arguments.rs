@@ -1,9 +1,11 @@
 //! The arguments of the command line.
 
+mod cascade;
 mod cluster;
 mod deploy;
 mod ledger;
 
+pub(crate) use cascade::{Cascade, Step};
 pub(crate) use cluster::Cluster;
 pub(crate) use deploy::{Deploy, Guards, Output, Plan, Run, Selection};
 pub(crate) use ledger::{History, Ledgers, Logs};
@@ -37,6 +39,8 @@ pub(crate) enum Command {
     History(Box<History>),
     /// Print the end of a run's log, also when its Job is gone
     Logs(Box<Logs>),
+    /// Give a chart a new version, and every chart that depends on it
+    Cascade(Cascade),
     /// Show a release with a job, in a cluster that lives in memory
     Demo(Demo),
     /// Serve a Kubernetes API that lives in memory
@@ -54,6 +58,7 @@ pub(crate) enum Command {
 const GROUPS: &[(&str, &[&str])] = &[
     ("Deploy a release with its jobs", &["deploy", "plan", "run"]),
     ("See what has run", &["status", "history", "logs"]),
+    ("Ship charts", &["cascade"]),
     ("Try it, without a cluster", &["demo", "drydock"]),
     ("Shell and manual", &["completions", "man"]),
 ];

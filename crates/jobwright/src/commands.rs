@@ -1,5 +1,6 @@
 //! What the commands do: one file a command.
 
+mod cascade;
 mod demo;
 mod deploy;
 mod drydock;
@@ -22,6 +23,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Status(arguments) => ledgers::status(&arguments),
         Command::History(arguments) => ledgers::history(&arguments),
         Command::Logs(arguments) => ledgers::logs(&arguments),
+        Command::Cascade(arguments) => cascade::run(&arguments),
         Command::Demo(demo) => demo::run(&demo),
         Command::Drydock(drydock) => drydock::run(drydock),
         Command::Completions { shell } => {

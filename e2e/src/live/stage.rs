@@ -194,17 +194,29 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Runs Helm in the namespace to its end.
+    /// Runs Helm in the namespace and expects success.
     pub fn helm(&self, version: HelmVersion, words: &[&str]) -> Result<String, Error> {
-        let home = self.home.path();
+        self.run_helm(version, words)?.successful()
+    }
+
+    /// Runs Helm in the namespace and expects it to fail; gives what it says.
+    pub fn failing_helm(&self, version: HelmVersion, words: &[&str]) -> Result<String, Error> {
+        let ended = self.run_helm(version, words)?;
+        if ended.exit == Exit::Code(0) {
+            let command = format!("helm {}", words.join(" "));
+            return Err(Error::Command { command, reason: "it succeeded".to_owned() });
+        }
+        Ok(ended.stderr)
+    }
+
+    fn run_helm(&self, version: HelmVersion, words: &[&str]) -> Result<Ended, Error> {
         Command::new(self.live.tools.helm(version)?)
             .arguments(["--namespace", self.namespace()])
             .arguments(words)
             .environment("KUBECONFIG", &self.live.kubeconfig)
-            .environment("HOME", home)
+            .environment("HOME", self.home.path())
             .deadline(Duration::from_mins(5))
             .run()
-            .and_then(Ended::successful)
     }
 
     /// A directory for charts and the like.

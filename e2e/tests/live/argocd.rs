@@ -11,9 +11,11 @@ pub(crate) mod failing;
 pub(crate) mod fixed;
 #[path = "argocd/old.rs"]
 pub(crate) mod old;
+#[path = "argocd/release_hooks.rs"]
+pub(crate) mod release_hooks;
 
 use anyhow::{Result, ensure};
-use application::{Application, Automation};
+use application::{Application, Automation, OWN_VALUES};
 use jobwright_e2e::cluster::Deployer;
 use jobwright_e2e::live::{Need, Stage};
 use std::time::Duration;

@@ -10,6 +10,8 @@ pub(crate) mod attempts;
 pub(crate) mod drift;
 #[path = "flux/problem.rs"]
 pub(crate) mod problem;
+#[path = "flux/release_hooks.rs"]
+pub(crate) mod release_hooks;
 #[path = "flux/remedies.rs"]
 pub(crate) mod remedies;
 #[path = "flux/solution.rs"]

@@ -1,4 +1,5 @@
 //! The binary as it is typed.
 
+mod cascade;
 mod command_line;
 mod deploy;

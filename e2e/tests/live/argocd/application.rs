@@ -15,6 +15,9 @@ const MASKS: &[(&str, &str)] = &[
     (r"\[[0-9a-f]{40}\]", "[REV]"),
 ];
 
+/// Values over those of a chart, if they are in the repository.
+pub(super) const OWN_VALUES: &str = "own-values.yaml";
+
 /// How an Application is synced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Automation {
@@ -52,7 +55,10 @@ impl<'a> Application<'a> {
         for (field, value) in more.as_object().into_iter().flatten() {
             policy[field] = value.clone();
         }
-        let source = json!({"repoURL": repository.url(), "path": ".", "targetRevision": "main"});
+        let mut source = json!({"repoURL": repository.url(), "path": ".", "targetRevision": "main"});
+        if files.iter().any(|(path, _)| *path == OWN_VALUES) {
+            source["helm"] = json!({"valueFiles": [OWN_VALUES]});
+        }
         stage.apply(&json!({
             "apiVersion": "argoproj.io/v1alpha1",
             "kind": "Application",

@@ -1,0 +1,153 @@
+{{/*
+A whole job from a pod template: a hook, a plain Job, or a ReleaseJob, as the mode says. Takes a dict:
+  root         the root context
+  name         what the job is called within the release
+  template     its pod template: a map, or YAML
+  phase        pre (usual) or post
+  run          OnChange (usual) or Always; a hook always runs, a plain job with Always has a name for every revision
+  labels, annotations                                     more of them, for the Job
+  ttlSecondsAfterFinished, deadlineSeconds, backoffLimit  instead of the chart's
+  serviceAccount                                          create, name, annotations: instead of the chart's
+  fullname                                                instead of the release's name
+A plain job has a TTL only if the job says so itself: whoever compares a cluster with what is declared makes a Job again
+that has gone.
+*/}}
+{{- define "release-hooks.job" -}}
+{{- $settings := include "release-hooks.settings" .root | fromYaml -}}
+{{- $mode := include "release-hooks.mode" .root -}}
+{{- $name := include "release-hooks.name" . -}}
+{{- $template := include "release-hooks.template" . | fromYaml -}}
+{{- if eq $mode "releasejob" -}}
+{{- include "release-hooks.releaseJob" . -}}
+{{- else -}}
+{{- $annotations := include "release-hooks.job.annotations" . | fromYaml -}}
+{{- $annotations = merge (deepCopy (.annotations | default dict)) $annotations -}}
+{{- $ttl := .ttlSecondsAfterFinished -}}
+{{- if and (eq $mode "hook") (kindIs "invalid" $ttl) -}}
+{{- $ttl = $settings.ttlSecondsAfterFinished -}}
+{{- end -}}
+{{- $backoff := .backoffLimit -}}
+{{- if kindIs "invalid" $backoff -}}
+{{- $backoff = $settings.backoffLimit -}}
+{{- end -}}
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ $name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "release-hooks.labels" . | nindent 4 }}
+  {{- with $annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  backoffLimit: {{ int $backoff }}
+  activeDeadlineSeconds: {{ include "release-hooks.deadline" . }}
+  {{- if not (kindIs "invalid" $ttl) }}
+  ttlSecondsAfterFinished: {{ int $ttl }}
+  {{- end }}
+  {{- if eq $mode "plain" }}
+  {{- /* With a selector of its own, `helm upgrade --force` can put the same Job in its own place, also while it runs. */}}
+  {{- $own := dict "release-hooks/job" $name "job-name" $name "batch.kubernetes.io/job-name" $name }}
+  {{- $metadata := $template.metadata | default dict }}
+  {{- $_ := set $metadata "labels" (merge $own ($metadata.labels | default dict)) }}
+  {{- $_ := set $template "metadata" $metadata }}
+  manualSelector: true
+  selector:
+    matchLabels:
+      release-hooks/job: {{ $name }}
+  {{- end }}
+  template:
+    {{- toYaml $template | nindent 4 }}
+{{- end -}}
+{{- end -}}
+
+{{- define "release-hooks.labels" -}}
+{{- $own := dict "app.kubernetes.io/managed-by" .root.Release.Service "app.kubernetes.io/instance" .root.Release.Name -}}
+{{- toYaml (merge (deepCopy (.labels | default dict)) $own) -}}
+{{- end -}}
+
+{{/*
+The ServiceAccount of a job, if it has one of its own. A hook's is a copy that nobody else uses, because it comes and goes.
+*/}}
+{{- define "release-hooks.serviceAccount" -}}
+{{- $settings := include "release-hooks.settings" .root | fromYaml -}}
+{{- $account := .serviceAccount | default $settings.serviceAccount -}}
+{{- if $account.create -}}
+{{- $annotations := include "release-hooks.serviceAccount.annotations" (dict "root" .root "phase" .phase) | fromYaml -}}
+{{- $annotations = merge (deepCopy ($account.annotations | default dict)) $annotations -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ include "release-hooks.serviceAccountName" . }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "release-hooks.labels" . | nindent 4 }}
+  {{- with $annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/*
+A small object that changes with a hook. Hooks are no part of what Argo CD compares, so without it a commit that changes
+only the job would run nothing.
+*/}}
+{{- define "release-hooks.fingerprint" -}}
+{{- if eq (include "release-hooks.mode" .root) "hook" -}}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ include "release-hooks.cut" (dict "text" (include "release-hooks.base" .) "limit" 200 "end" "fingerprint") }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "release-hooks.labels" . | nindent 4 }}
+data:
+  fingerprint: {{ include "release-hooks.job" . | sha256sum }}
+{{- end -}}
+{{- end -}}
+
+{{/*
+All that a job needs, in one: its account, its fingerprint and itself. Takes what release-hooks.job takes.
+*/}}
+{{- define "release-hooks.resources" -}}
+{{- range list "release-hooks.serviceAccount" "release-hooks.fingerprint" "release-hooks.job" }}
+{{- with include . $ }}
+---
+{{ . }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/*
+The same as a ReleaseJob, for clusters with the operator.
+*/}}
+{{- define "release-hooks.releaseJob" -}}
+{{- $settings := include "release-hooks.settings" .root | fromYaml -}}
+apiVersion: jobwright.io/v1alpha1
+kind: ReleaseJob
+metadata:
+  name: {{ include "release-hooks.name" . }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "release-hooks.labels" . | nindent 4 }}
+  {{- with .annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  release: {{ .root.Release.Name }}
+  phase: {{ .phase | default "pre" | title }}
+  {{- with .root.Chart.AppVersion }}
+  version: {{ . | quote }}
+  {{- end }}
+  revision: {{ .root.Release.Revision | quote }}
+  run: {{ ternary "Always" "OncePerFingerprint" (eq (.run | default "OnChange") "Always") }}
+  deadlineSeconds: {{ include "release-hooks.deadline" . }}
+  keep:
+    finishedSeconds: {{ ternary $settings.ttlSecondsAfterFinished .ttlSecondsAfterFinished (kindIs "invalid" .ttlSecondsAfterFinished) | int }}
+  template:
+    {{- include "release-hooks.template" . | nindent 4 }}
+{{- end -}}
