@@ -21,6 +21,7 @@ pub(super) struct Facts {
     pub(super) begins: Timestamp,
     pub(super) ends: Timestamp,
     pub(super) is_authority: bool,
+    pub(super) is_self_signed: bool,
     /// Whether a server may use it.
     pub(super) is_for_servers: bool,
     /// Why nobody should trust it any more.
@@ -65,6 +66,7 @@ pub(super) fn facts(certificate: &Certificate) -> Option<Facts> {
         begins: Timestamp::from_second(parsed.validity().not_before.timestamp()).ok()?,
         ends: Timestamp::from_second(parsed.validity().not_after.timestamp()).ok()?,
         is_authority: parsed.is_ca(),
+        is_self_signed: parsed.subject() == parsed.issuer(),
         is_for_servers: usage.is_none_or(|usage| usage.value.any || usage.value.server_auth),
         weakness: weakness(&parsed),
     })

@@ -112,7 +112,7 @@ impl Trust {
 /// Says what becomes of the pair, and why.
 pub(super) fn judge(trust: &Trust, options: &Options, made: &Made, now: Timestamp) -> Verdict {
     let renew = |reason: String| Verdict { action: Action::Renewed, reason };
-    let is_forced = options.force && !made.pair && options.stage != Stage::Inject;
+    let is_forced = is_forced(trust, options, made) && options.stage != Stage::Inject;
     match &trust.pair {
         PairState::Missing(_) if is_forced => Verdict { action: Action::Created, reason: FORCED.to_owned() },
         _ if is_forced => renew(FORCED.to_owned()),
@@ -132,6 +132,13 @@ pub(super) fn judge(trust: &Trust, options: &Options, made: &Made, now: Timestam
             }
         }
     }
+}
+
+/// Whether a new pair is asked for, whatever there is.
+fn is_forced(trust: &Trust, options: &Options, made: &Made) -> bool {
+    let remembered = trust.pair_secret.as_ref().and_then(secrets::again);
+    let is_new = options.again.as_ref().is_some_and(|again| remembered != Some(again));
+    (options.force || is_new) && !made.pair
 }
 
 const FORCED: &str = "a new one was asked for";
@@ -175,7 +182,7 @@ pub(super) fn fit<'a>(
         AuthorityState::Missing(reason) | AuthorityState::Broken(reason, _) => Err(format!("the CA {reason}")),
         AuthorityState::Whole(authority) => {
             let is_made = made.authority.as_ref().is_some_and(|made| *made == fingerprint(&authority.certificate));
-            if options.force && !made.pair && !is_made && !trust.is_under_way() {
+            if is_forced(trust, options, made) && !is_made && !trust.is_under_way() {
                 return Err("a new CA was asked for".to_owned());
             }
             // One that was just made ends a little before what it vouches for would.

@@ -74,9 +74,10 @@ pub(super) fn inspect_pair(data: &PairData, known: &[Certificate], names: &[Stri
     if !key.fits(&leaf) {
         return broken("tls.key is not the key of tls.crt");
     }
-    // A chain that is complete brings its own CA, if nobody else names it.
+    // A chain that is complete brings its own CA, if nobody else names it; what is self-signed is its own.
     let (named, _) = read_all(&data.authority);
-    let candidates = named.iter().chain(known).chain(chain.iter().skip(1)).chain([&leaf]);
+    let itself = facts.is_self_signed.then_some(&leaf);
+    let candidates = named.iter().chain(known).chain(chain.iter().skip(1)).chain(itself);
     let authority = chain::find_authority(&chain, candidates, now).cloned();
     let flaw = find_flaw(&chain, &facts, authority.as_ref(), names, now);
     let ends = authority.as_ref().and_then(super::certificate::facts).map_or(facts.ends, |of| of.ends.min(facts.ends));

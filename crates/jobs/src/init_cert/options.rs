@@ -39,6 +39,9 @@ pub struct Options {
     pub timeout: Duration,
     /// A new CA and a new certificate, whatever there is.
     pub force: bool,
+    /// The same, but only once for each such text: it is remembered on the Secret. For those who are run again and again
+    /// with the same arguments.
+    pub again: Option<String>,
 }
 
 /// How much is done.
@@ -144,6 +147,7 @@ impl Options {
             settle: Self::SETTLE,
             timeout: Self::TIMEOUT,
             force: false,
+            again: None,
         }
     }
 
@@ -186,6 +190,9 @@ impl Options {
         }
         if authority == self.secret {
             return refuse(format!("the CA needs a Secret of its own: `{}` is mounted by the server", self.secret));
+        }
+        if self.again.as_ref().is_some_and(|text| text.is_empty() || text.len() > 253) {
+            return refuse("what is remembered of a forced renewal has one to 253 characters".to_owned());
         }
         if self.validity < Duration::from_mins(1) {
             return refuse("a certificate has to be valid for a minute at least".to_owned());
@@ -257,6 +264,7 @@ mod tests {
             ("cannot be the name of an object", |options| options.deployments = vec!["a b".to_owned()]),
             ("cannot be the domain", |options| options.cluster_domain = Some(".local".to_owned())),
             ("a Secret of its own", |options| options.authority_secret = Some("hook-tls".to_owned())),
+            ("one to 253 characters", |options| options.again = Some(String::new())),
             ("a minute at least", |options| options.validity = Duration::ZERO),
             ("cannot vouch for 365 days", |options| options.authority_validity = DAY),
             ("a hundred years", |options| options.authority_validity = Duration::MAX),

@@ -181,11 +181,11 @@ impl<'a> Rotation<'a> {
 
     async fn write_pair(&mut self, trust: &Trust) -> Result<(), Mishap> {
         let AuthorityState::Whole(authority) = &trust.authority else { return Ok(()) };
-        let Options { secret: name, namespace, validity, .. } = self.options;
+        let Options { secret: name, namespace, validity, again, .. } = self.options;
         let signer = (&authority.certificate, &authority.key);
         let pair = make_pair(&self.options.names(), *validity, signer, self.now())?;
         let found = trust.pair_secret.as_ref();
-        let secret = secrets::with_pair(found, (namespace, name), &pair, &authority.certificate);
+        let secret = secrets::with_pair(found, (namespace, name), &pair, &authority.certificate, again.as_deref());
         self.put(name, found, &secret).await?;
         self.made.pair = true;
         let reason = self.verdict.as_ref().map(|verdict| verdict.reason.clone()).unwrap_or_default();

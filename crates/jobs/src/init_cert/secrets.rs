@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 pub(super) const FIELD_MANAGER: &str = "jobwright-init-cert";
 /// On a pair whose servers may still show the one before: the fingerprint of its certificate.
 pub(super) const UNFINISHED: &str = "jobwright.io/unfinished";
+/// On a pair: the text with which it was last asked for to be made anew.
+const AGAIN: &str = "jobwright.io/again";
 /// On what belongs to us.
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "jobwright");
 const TLS: &str = "kubernetes.io/tls";
@@ -45,6 +47,11 @@ fn field(secret: &Secret, key: &str) -> Vec<u8> {
 /// Whether servers may still show the pair before this one.
 pub(super) fn is_unfinished(secret: &Secret) -> bool {
     secret.annotations().contains_key(UNFINISHED)
+}
+
+/// With which text a new pair was last asked for.
+pub(super) fn again(secret: &Secret) -> Option<&String> {
+    secret.annotations().get(AGAIN)
 }
 
 /// When we have last written a Secret, by the clock of the server.
@@ -86,12 +93,16 @@ pub(super) fn with_pair(
     (namespace, name): (&str, &str),
     pair: &MadePair,
     authority: &Certificate,
+    again: Option<&str>,
 ) -> Secret {
     let mut secret = found.cloned().unwrap_or_else(|| new(namespace, name));
     put(&mut secret, "tls.crt", pair.text());
     put(&mut secret, "tls.key", pair.key.clone());
     put(&mut secret, "ca.crt", write_all([authority]));
     secret.annotations_mut().insert(UNFINISHED.to_owned(), fingerprint(&pair.certificate));
+    if let Some(again) = again {
+        secret.annotations_mut().insert(AGAIN.to_owned(), again.to_owned());
+    }
     secret
 }
 
