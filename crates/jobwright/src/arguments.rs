@@ -3,11 +3,13 @@
 mod cascade;
 mod cluster;
 mod deploy;
+mod init_cert;
 mod ledger;
 
 pub(crate) use cascade::{Cascade, Step};
 pub(crate) use cluster::Cluster;
 pub(crate) use deploy::{Deploy, Guards, Output, Plan, Run, Selection};
+pub(crate) use init_cert::{InitCert, Stage};
 pub(crate) use ledger::{History, Ledgers, Logs};
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     History(Box<History>),
     /// Print the end of a run's log, also when its Job is gone
     Logs(Box<Logs>),
+    /// See to the certificate by which the Kubernetes API reaches a webhook
+    InitCert(Box<InitCert>),
     /// Give a chart a new version, and every chart that depends on it
     Cascade(Cascade),
     /// Show a release with a job, in a cluster that lives in memory
@@ -58,6 +62,7 @@ pub(crate) enum Command {
 const GROUPS: &[(&str, &[&str])] = &[
     ("Deploy a release with its jobs", &["deploy", "plan", "run"]),
     ("See what has run", &["status", "history", "logs"]),
+    ("Set up what releases need", &["init-cert"]),
     ("Ship charts", &["cascade"]),
     ("Try it, without a cluster", &["demo", "drydock"]),
     ("Shell and manual", &["completions", "man"]),

@@ -4,6 +4,7 @@ mod cascade;
 mod demo;
 mod deploy;
 mod drydock;
+mod init_cert;
 mod ledgers;
 mod plan;
 mod run;
@@ -23,6 +24,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Status(arguments) => ledgers::status(&arguments),
         Command::History(arguments) => ledgers::history(&arguments),
         Command::Logs(arguments) => ledgers::logs(&arguments),
+        Command::InitCert(arguments) => init_cert::run(&arguments),
         Command::Cascade(arguments) => cascade::run(&arguments),
         Command::Demo(demo) => demo::run(&demo),
         Command::Drydock(drydock) => drydock::run(drydock),

@@ -4,6 +4,7 @@ mod check;
 mod finding;
 mod model;
 mod period;
+mod renewal;
 mod schema;
 
 pub use finding::{Finding, Findings};
@@ -12,6 +13,7 @@ pub use model::{
     Release, Retires, Retries, SkipIf, Template, Workload, WorkloadKind,
 };
 pub use period::{NoPeriod, Period};
+pub use renewal::{NoRenewal, Renewal};
 
 use jobwright_yaml::{Keys, Limits};
 use std::path::{Path, PathBuf};

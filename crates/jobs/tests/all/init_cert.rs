@@ -5,4 +5,5 @@
 mod crash;
 mod model;
 mod stories;
+mod targets;
 mod world;

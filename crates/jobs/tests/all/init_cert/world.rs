@@ -149,6 +149,7 @@ impl World {
         self.apply(json!({"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": {"name": SECRET},
             "stringData": data}))
             .await;
+        self.model.look().await;
     }
 
     /// The certificates of a bundle of the webhook configuration.
