@@ -29,5 +29,4 @@ pub mod target;
 pub mod tools;
 pub mod transcript;
 pub mod version;
-pub mod webhook;
 mod witness;

@@ -5,7 +5,7 @@
 use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 use jobwright_e2e::cluster::{self, Deployer, Name, Place, Skipped, Tier, Wanted};
-use jobwright_e2e::image::build::{JOBWRIGHT, Own, Quality, WEBHOOK};
+use jobwright_e2e::image::build::{AGENT, JOBWRIGHT, Own, Quality};
 use jobwright_e2e::image::{Image, Packing};
 use jobwright_e2e::install::{Effort, PATIENCE, catalogue};
 use jobwright_e2e::tools::Tools;
@@ -62,7 +62,7 @@ enum Command {
     Load {
         #[command(flatten)]
         named: Named,
-        /// Archives (OCI or Docker); `jobwright` and `webhook` are built from this workspace
+        /// Archives (OCI or Docker); `jobwright` and `agent` are built from this workspace
         #[arg(required = true)]
         images: Vec<PathBuf>,
     },
@@ -201,7 +201,7 @@ fn tell_skipped(skipped: &[Skipped]) {
 const EFFORT: Effort<'static> = Effort { tell: &tell, patience: PATIENCE };
 
 fn load(place: &Place, tools: &Path, image: &Path) -> anyhow::Result<()> {
-    let own: Option<Own> = [JOBWRIGHT, WEBHOOK].into_iter().find(|own| Path::new(own.name) == image);
+    let own: Option<Own> = [JOBWRIGHT, AGENT].into_iter().find(|own| Path::new(own.name) == image);
     if let Some(own) = own {
         let program = own.build(tools, Quality::Tested, EFFORT)?;
         cluster::load_image(place, &Image::of_program(own.image, own.program, &program)?)?;

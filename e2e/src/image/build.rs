@@ -22,9 +22,9 @@ pub struct Own {
 pub const JOBWRIGHT: Own =
     Own { name: "jobwright", package: "jobwright", program: "jobwright", image: "jobwright.local/jobwright:e2e" };
 
-/// What the tests run inside a cluster.
-pub const WEBHOOK: Own =
-    Own { name: "webhook", package: "jobwright-e2e", program: "webhook", image: "jobwright.local/webhook:e2e" };
+/// The admission server of the example.
+pub const AGENT: Own =
+    Own { name: "agent", package: "jobwright-agent", program: "agent", image: "jobwright.local/agent:e2e" };
 
 /// How much work the compiler puts into a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -221,8 +221,10 @@ fn failing(stage: &Stage<'_>, helm: HelmVersion) -> Result<()> {
     shop.deploy("upgrade", "schema=2", &["--wait"])?;
     shop.expect_runs(JOB, 3, "mended")?;
     ensure!(stage.find("serviceaccount", JOB)?.is_none(), "its account is still there");
-    let serving = stage.kubectl(&["logs", "deployment/shop"])?;
-    ensure!(serving.trim() == "serving with schema 2", "{serving}");
+    // kubectl may ask the pod that goes, while it is still there.
+    let rolled_out =
+        || Ok((stage.kubectl(&["logs", "deployment/shop"])?.trim() == "serving with schema 2").then_some(()));
+    stage.until("the application to serve with schema 2", SOON, rolled_out)?;
     Ok(())
 }
 

@@ -4,19 +4,20 @@ use crate::Test;
 use anyhow::{Result, bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jobwright_e2e::image::build::WEBHOOK;
+use jobwright_e2e::image::build::AGENT;
 use jobwright_e2e::live::{Need, Stage};
-use jobwright_e2e::webhook::REFUSED;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::{Value, json};
 use std::time::Duration;
 
 pub(crate) const TESTS: &[Test] = &[Test {
     name: "a_webhook_is_called_through_its_service",
-    needs: &[Need::Containers, Need::Image(WEBHOOK)],
+    needs: &[Need::Containers, Need::Image(AGENT)],
     play: called,
 }];
 
+/// Who has this label is refused by the agent.
+const REFUSED: &str = "jobwright.local/refused";
 const LIMIT: Duration = Duration::from_mins(1);
 
 fn called(stage: &Stage<'_>) -> Result<()> {
@@ -104,11 +105,10 @@ fn serve(stage: &Stage<'_>) -> Result<String> {
                     "securityContext": {"runAsNonRoot": true},
                     "containers": [{
                         "name": "c",
-                        "image": WEBHOOK.image,
+                        "image": AGENT.image,
                         "imagePullPolicy": "Never",
-                        "args": ["0.0.0.0:8443", "/certificate"],
                         "securityContext": {"readOnlyRootFilesystem": true, "allowPrivilegeEscalation": false},
-                        "readinessProbe": {"tcpSocket": {"port": 8443}, "periodSeconds": 1},
+                        "readinessProbe": {"httpGet": {"path": "/readyz", "port": 8080}, "periodSeconds": 1},
                         "volumeMounts": [{"name": "certificate", "mountPath": "/certificate"}],
                     }],
                     "volumes": [{"name": "certificate", "secret": {"secretName": "webhook"}}],
