@@ -121,7 +121,7 @@ fn describe(error: &(dyn std::error::Error + 'static)) -> String {
 
 /// How an answer of the API is to be taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// The object is not there.
     NotFound,
     /// An object of this name is there.
@@ -135,7 +135,7 @@ pub(crate) enum Answer {
 }
 
 /// Says how an error of the API is to be taken.
-pub(crate) fn classify(error: &kube::Error) -> Answer {
+pub fn classify(error: &kube::Error) -> Answer {
     let kube::Error::Api(status) = error else {
         return match error {
             kube::Error::BuildRequest(_) | kube::Error::SerdeError(_) | kube::Error::InferConfig(_) => Answer::Refused,

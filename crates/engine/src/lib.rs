@@ -111,7 +111,7 @@ pub use async_trait::async_trait;
 pub use clock::Clock;
 pub use component::{Component, Decision, DeployContext};
 pub use context::{Context, Release};
-pub use error::{Error, Refusal};
+pub use error::{Answer, Error, Refusal, classify};
 pub use event::{Event, Events};
 pub use fingerprint::{Fingerprint, Fingerprints, Inputs, Key, References};
 pub use graph::find_cycle_in as find_cycle;

@@ -3,16 +3,20 @@
 //! Each is a [`Job`](jobwright_engine::Job): it looks first whether there is anything to do, finds out whether it can
 //! before it changes anything, and can be stopped and started again anywhere.
 
+pub mod access;
 mod adopt;
 pub mod backfill;
 mod command;
 mod grow_volume;
+pub mod init_cert;
 mod place;
 pub mod process;
 mod quantity;
+pub mod readiness;
 
 pub use adopt::{Adopt, ObjectReference};
 pub use command::Command;
 pub use grow_volume::{GrowVolume, Workload};
+pub use init_cert::InitCert;
 pub use place::Place;
 pub use quantity::{NoQuantity, Quantity};

@@ -4,12 +4,14 @@ mod backfill;
 mod cascade;
 mod cluster;
 mod deploy;
+mod init_cert;
 mod ledger;
 
 pub(crate) use backfill::{Backfill, Compress, Delivery, Names, Start, Typed, Way};
 pub(crate) use cascade::{Cascade, Step};
 pub(crate) use cluster::Cluster;
 pub(crate) use deploy::{Deploy, Guards, Output, Plan, Run, Selection};
+pub(crate) use init_cert::{InitCert, Stage};
 pub(crate) use ledger::{History, Ledgers, Logs};
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     History(Box<History>),
     /// Print the end of a run's log, also when its Job is gone
     Logs(Box<Logs>),
+    /// See to the certificate by which the Kubernetes API reaches a webhook
+    InitCert(Box<InitCert>),
     /// Capture the state of a cluster and upload it, all of it or say so
     Backfill(Box<Backfill>),
     /// Give a chart a new version, and every chart that depends on it
@@ -62,7 +66,7 @@ pub(crate) enum Command {
 const GROUPS: &[(&str, &[&str])] = &[
     ("Deploy a release with its jobs", &["deploy", "plan", "run"]),
     ("See what has run", &["status", "history", "logs"]),
-    ("Run a job by itself", &["backfill"]),
+    ("Run a job by itself", &["init-cert", "backfill"]),
     ("Ship charts", &["cascade"]),
     ("Try it, without a cluster", &["demo", "drydock"]),
     ("Shell and manual", &["completions", "man"]),

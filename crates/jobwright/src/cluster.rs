@@ -28,8 +28,21 @@ pub(crate) struct Connection {
     pub(crate) namespace: String,
     /// Whether it lives in memory, where nobody else can reach it.
     pub(crate) is_drydock: bool,
+    /// How its pods are reached from here.
+    pub(crate) reach: Reach,
     /// What helm has to be told to reach the same cluster.
     pub(crate) helm_arguments: Vec<String>,
+}
+
+/// How the pods of a cluster are reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// This is one of them.
+    Inside,
+    /// Through the API server.
+    Outside,
+    /// Not at all: they only live in memory.
+    Memory,
 }
 
 /// Runs a command that works on a cluster, in the time of that cluster.
@@ -107,7 +120,7 @@ fn embed(arguments: &arguments::Cluster, beside: Option<&Path>) -> Result<Connec
     let client = Client::new(drydock.clone(), "default");
     let clock = Clock::new(move || drydock.now());
     let namespace = "default".to_owned();
-    Ok(Connection { client, clock, namespace, is_drydock: true, helm_arguments: Vec::new() })
+    Ok(Connection { client, clock, namespace, is_drydock: true, reach: Reach::Memory, helm_arguments: Vec::new() })
 }
 
 /// Reads what containers do.
@@ -139,17 +152,29 @@ async fn reach(arguments: &arguments::Cluster, retries: bool) -> Result<Connecti
     config.default_retry = retries;
     let namespace = config.default_namespace.clone();
     let address = config.cluster_url.to_string();
+    let is_inside = arguments.kubeconfig.is_none() && arguments.context.is_none() && leads_inside(&config);
     let client = Client::try_from(config).or_fail(Kind::Cluster)?;
     let asked = tokio::time::timeout(FIRST_ANSWER, client.apiserver_version()).await;
     let reached = match asked {
-        Ok(Ok(_)) => Ok(()),
+        Ok(Ok(version)) if version.git_commit == "drydock" => Ok(Reach::Memory),
+        Ok(Ok(_)) if is_inside => Ok(Reach::Inside),
+        Ok(Ok(_)) => Ok(Reach::Outside),
         Ok(Err(error)) => Err(jobwright_engine::Refusal::from(error).to_string()),
         Err(_) => Err(format!("no answer within {FIRST_ANSWER:?}")),
     };
-    reached.map_err(|why| Failure::new(Kind::Cluster, format!("the cluster at {address} cannot be reached: {why}")))?;
+    let reach = reached.map_err(|why| Failure::new(Kind::Cluster, format!("the cluster at {address} cannot be reached: {why}")))?;
     #[expect(clippy::disallowed_methods, reason = "the wall clock comes in here")]
     let clock = Clock::new(jiff::Timestamp::now);
-    Ok(Connection { client, clock, namespace, is_drydock: false, helm_arguments: helm_arguments(arguments) })
+    let helm_arguments = helm_arguments(arguments);
+    Ok(Connection { client, clock, namespace, is_drydock: false, reach, helm_arguments })
+}
+
+/// Whether a configuration is that of a pod.
+fn leads_inside(config: &kube::Config) -> bool {
+    #[expect(clippy::disallowed_methods, reason = "the environment comes in here")]
+    let own = std::env::var("KUBERNETES_SERVICE_HOST").ok();
+    let host = config.cluster_url.host().map(|host| host.trim_matches(['[', ']']));
+    own.is_some_and(|own| host == Some("kubernetes.default.svc") || host == Some(own.as_str()))
 }
 
 fn helm_arguments(arguments: &arguments::Cluster) -> Vec<String> {

@@ -5,6 +5,7 @@ mod cascade;
 mod demo;
 mod deploy;
 mod drydock;
+mod init_cert;
 mod ledgers;
 mod plan;
 mod run;
@@ -25,6 +26,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::History(arguments) => ledgers::history(&arguments),
         Command::Logs(arguments) => ledgers::logs(&arguments),
         Command::Backfill(arguments) => backfill::run(&arguments),
+        Command::InitCert(arguments) => init_cert::run(&arguments),
         Command::Cascade(arguments) => cascade::run(&arguments),
         Command::Demo(demo) => demo::run(&demo),
         Command::Drydock(drydock) => drydock::run(drydock),

@@ -4,7 +4,6 @@ mod chart;
 mod files;
 mod helm;
 mod manifests;
-mod readiness;
 
 pub(crate) use chart::{ChartComponent, Source};
 pub(crate) use files::hash_of;

@@ -17,7 +17,7 @@ pub use build::violations;
 use component::HelmReleases;
 pub use component::{Driver, Helm, HelmError};
 pub use deploy::{DeployError, Deployment};
-pub use plan::{Finding, Findings, Period, PlanFile, plan_schema};
+pub use plan::{Finding, Findings, Period, PlanFile, Renewal, plan_schema};
 pub use record::{Deployed, Deploying, HelmProcess, ObjectKey, Record, Records};
 
 pub use jobwright_jobs::backfill::Environment;

@@ -5,6 +5,7 @@ mod check;
 mod finding;
 mod model;
 mod period;
+mod renewal;
 mod schema;
 
 pub use backfill::{Auth, Backfill, Compression, MetricNames, ObjectStorage, Tls};
@@ -14,6 +15,7 @@ pub use model::{
     Release, Retires, Retries, SkipIf, Template, Workload, WorkloadKind,
 };
 pub use period::{NoPeriod, Period};
+pub use renewal::{NoRenewal, Renewal};
 
 use jobwright_yaml::{Keys, Limits};
 use std::path::{Path, PathBuf};

@@ -4,4 +4,5 @@ mod adopt;
 mod backfill;
 mod command;
 mod grow_volume;
+mod init_cert;
 mod support;

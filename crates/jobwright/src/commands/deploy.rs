@@ -26,7 +26,7 @@ async fn deploy(arguments: &arguments::Deploy, is_watched: bool) -> Result<(), F
     session::check_names(&file, arguments.selection.only.iter().chain(&arguments.selection.skip))?;
     let connection = cluster::connect(&arguments.cluster, file.path.parent()).await?;
     let helm = session::find_helm(&file, &connection).await?;
-    session::ensure_namespace(&file, &connection).await?;
+    session::ensure_namespace(&file.plan.release.namespace, &connection).await?;
     session::check_permissions(&file, &connection).await?;
 
     let settings = session::settings(&file, &arguments.selection, arguments.guards);

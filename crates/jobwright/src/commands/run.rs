@@ -28,7 +28,7 @@ async fn run_job(arguments: &arguments::Run, is_watched: bool) -> Result<(), Fai
     let asked = format!("run at {}", connection.clock.now());
     let settings =
         Settings { nonce: if arguments.again { asked.clone() } else { String::new() }, revision: asked, ..settings };
-    session::ensure_namespace(&file, &connection).await?;
+    session::ensure_namespace(&file.plan.release.namespace, &connection).await?;
     session::check_permissions(&file, &connection).await?;
     let helm = if connection.is_drydock { None } else { session::find_helm(&file, &connection).await.ok().flatten() };
     let deployment = session::deployment(&file, &connection, helm, settings.clone())?;

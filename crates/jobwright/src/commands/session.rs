@@ -6,6 +6,7 @@ use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output;
 use anyhow::Context as _;
 use jobwright_engine::{Error, Exceptions, Settings};
+use jobwright_jobs::access::{self, Permission};
 use jobwright_release::{DeployError, Deployment, Driver, Helm, PlanFile, preflight};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
@@ -94,27 +95,34 @@ fn helm_driver() -> Result<Driver, Failure> {
 /// Asks for the permissions that the plan needs; what is missing is told as a Role.
 pub(super) async fn check_permissions(file: &PlanFile, connection: &Connection) -> Result<(), Failure> {
     let release = &file.plan.release;
-    let wanted = preflight::permissions(&file.plan);
-    let missing = preflight::missing(&connection.client, &release.namespace, wanted)
+    let (wanted, name) = (preflight::permissions(&file.plan), format!("jobwright-{}", release.name));
+    require(connection, &release.namespace, &name, "the deploy", wanted).await
+}
+
+/// Asks for permissions; what is missing is told as roles of a name.
+pub(super) async fn require(
+    connection: &Connection,
+    namespace: &str,
+    name: &str,
+    what: &str,
+    wanted: BTreeSet<Permission>,
+) -> Result<(), Failure> {
+    let missing = access::missing(&connection.client, namespace, wanted)
         .await
         .context("cannot ask the cluster what is allowed")
         .or_fail(Kind::Cluster)?;
     if missing.is_empty() {
         return Ok(());
     }
-    let name = format!("jobwright-{}", release.name);
-    let list: Vec<String> =
-        missing.iter().map(|permission| format!("{} {}", permission.verb, permission.resource)).collect();
-    output::note(&format!("# what is missing, as a Role:\n{}", preflight::role(&name, &release.namespace, &missing)));
-    let message =
-        format!("the deploy needs what is not allowed in namespace `{}`: {}", release.namespace, list.join(", "));
+    let list: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    output::note(&format!("# what is missing, as a Role:\n{}", access::roles(name, namespace, &missing)));
+    let message = format!("{what} needs what is not allowed in namespace `{namespace}`: {}", list.join(", "));
     Err(Failure::new(Kind::Cluster, message)
         .hint("apply the Role above and bind it to who deploys; nothing was changed"))
 }
 
-/// Makes the namespace of the release, if it is not there.
-pub(super) async fn ensure_namespace(file: &PlanFile, connection: &Connection) -> Result<(), Failure> {
-    let name = &file.plan.release.namespace;
+/// Makes a namespace, if it is not there.
+pub(super) async fn ensure_namespace(name: &str, connection: &Connection) -> Result<(), Failure> {
     let namespaces = Api::<Namespace>::all(connection.client.clone());
     match namespaces.get_opt(name).await {
         Ok(None) => {}
@@ -122,7 +130,7 @@ pub(super) async fn ensure_namespace(file: &PlanFile, connection: &Connection) -
         Ok(Some(_)) | Err(_) => return Ok(()),
     }
     let namespace = Namespace {
-        metadata: kube::core::ObjectMeta { name: Some(name.clone()), ..kube::core::ObjectMeta::default() },
+        metadata: kube::core::ObjectMeta { name: Some(name.to_owned()), ..kube::core::ObjectMeta::default() },
         ..Namespace::default()
     };
     match namespaces.create(&PostParams::default(), &namespace).await {

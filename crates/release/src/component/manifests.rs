@@ -1,6 +1,6 @@
 //! A component that is plain YAML: applied by the server, waited for, and pruned.
 
-use super::readiness::{Readiness, judge};
+use jobwright_jobs::readiness::{Readiness, judge};
 use super::{Common, files};
 use crate::failure;
 use crate::patience::{PAUSE, is_passing, patiently};

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 /// How an object stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Readiness {
+pub enum Readiness {
+    /// As it should be.
     Ready,
     /// Not yet, and what it waits for.
     Waiting(String),
@@ -15,7 +16,7 @@ pub(super) enum Readiness {
 use Readiness::{Failed, Ready, Waiting};
 
 /// How an object of a kind stands. Objects do not always say themselves what they are: those of lists do not.
-pub(super) fn judge(kind: &str, object: &Value) -> Readiness {
+pub fn judge(kind: &str, object: &Value) -> Readiness {
     let (spec, status) = (&object["spec"], &object["status"]);
     let count = |value: &Value| value.as_i64().unwrap_or_default();
     let wanted = spec["replicas"].as_i64().unwrap_or(1);

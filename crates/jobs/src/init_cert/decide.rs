@@ -1,0 +1,249 @@
+//! Decides what comes next about Secrets and bundles. Pure: what is there goes in, one step comes out; whoever carries it
+//! out looks again and asks again, so that a run may be interrupted anywhere and two may run at once.
+//!
+//! The order is what keeps every server trusted: the new CA is written down, bundles trust it besides the old one, all
+//! API servers have seen that, and only then the pair changes.
+
+use super::certificate::{Certificate, facts, fingerprint, read_all};
+use super::inspect::{Authority, AuthorityState, Pair, PairState};
+use super::issue::later;
+use super::options::{Options, Stage, show};
+use super::report::Action;
+use super::secrets;
+use super::target::{Missing, Target};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// More than any rotation leaves behind.
+const MOST_PREVIOUS: usize = 16;
+/// Servers write times down without their fractions.
+const FRACTION: Duration = Duration::from_secs(1);
+
+/// What there is of Secrets and bundles.
+#[derive(Clone, Debug)]
+pub(super) struct Trust {
+    pub(super) targets: Vec<Target>,
+    pub(super) missing: Vec<Missing>,
+    pub(super) pair: PairState,
+    pub(super) pair_secret: Option<Secret>,
+    pub(super) authority: AuthorityState,
+    pub(super) authority_secret: Option<Secret>,
+    /// CAs that servers may still be vouched for by.
+    pub(super) previous: Vec<Certificate>,
+}
+
+/// What this run has made so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Made {
+    /// The fingerprint of its CA.
+    pub(super) authority: Option<String>,
+    pub(super) pair: bool,
+    /// When all API servers have seen what it has put into bundles, by our clock.
+    pub(super) settled_at: Option<Timestamp>,
+}
+
+/// What becomes of the pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) action: Action,
+    pub(super) reason: String,
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Write the Secret of the CA: with a new one, or with more before it.
+    WriteAuthority { is_new: bool, previous: Vec<Certificate> },
+    /// Add these to the bundles of a target.
+    Extend { target: usize, certificates: Vec<Certificate> },
+    /// Wait until all API servers have seen the bundles.
+    Settle(Duration),
+    /// Make a pair and write it.
+    WritePair,
+    /// Nothing can be done before this has come about.
+    Wait(String),
+    /// The pair is there, and everybody who is there trusts it.
+    Trusted,
+}
+
+impl Trust {
+    /// The pair, if a server can use it.
+    pub(super) fn whole_pair(&self) -> Option<&Pair> {
+        match &self.pair {
+            PairState::Whole(pair) => Some(pair),
+            PairState::Missing(_) | PairState::Broken(_) => None,
+        }
+    }
+
+    /// Who vouches for the pair that is there.
+    pub(super) fn vouches(&self) -> Option<&Certificate> {
+        self.whole_pair()?.authority.as_ref()
+    }
+
+    /// Whether a new CA is there and the pair is still the old one: somebody has begun, and has not come to the pair.
+    pub(super) fn is_under_way(&self) -> bool {
+        match (self.vouches(), &self.authority) {
+            (Some(old), AuthorityState::Whole(new)) => *old != new.certificate && self.previous.contains(old),
+            _ => false,
+        }
+    }
+
+    /// The ports at which the Service is called.
+    pub(super) fn ports(&self) -> BTreeSet<u16> {
+        self.targets.iter().flat_map(|target| &target.entries).map(|entry| entry.port).collect()
+    }
+
+    /// CAs before this one that have not ended.
+    fn previous(&self, now: Timestamp) -> Vec<Certificate> {
+        alive(&self.previous, now)
+    }
+
+    /// All that every bundle has to have while the pair stays as it is.
+    pub(super) fn required(&self, now: Timestamp) -> Vec<Certificate> {
+        let coming = self.authority.certificate().filter(|_| self.is_under_way());
+        let mut required: Vec<Certificate> = self.vouches().into_iter().chain(coming).cloned().collect();
+        extend(&mut required, self.previous(now));
+        required
+    }
+}
+
+/// Says what becomes of the pair, and why.
+pub(super) fn judge(trust: &Trust, options: &Options, made: &Made, now: Timestamp) -> Verdict {
+    let renew = |reason: String| Verdict { action: Action::Renewed, reason };
+    let is_forced = is_forced(trust, options, made) && options.stage != Stage::Inject;
+    match &trust.pair {
+        PairState::Missing(_) if is_forced => Verdict { action: Action::Created, reason: FORCED.to_owned() },
+        _ if is_forced => renew(FORCED.to_owned()),
+        PairState::Missing(reason) => Verdict { action: Action::Created, reason: reason.clone() },
+        PairState::Broken(reason) => renew(reason.clone()),
+        PairState::Whole(pair) => {
+            if let Some(flaw) = &pair.flaw {
+                return renew(flaw.clone());
+            }
+            let left: Duration = pair.ends.duration_since(now).try_into().unwrap_or_default();
+            if trust.is_under_way() {
+                renew("a rotation that was begun goes on".to_owned())
+            } else if left < options.renew_before.of(pair.facts.life()) {
+                renew(format!("valid until {}, and less than {} is left", pair.ends, options.renew_before))
+            } else {
+                Verdict { action: Action::Kept, reason: format!("valid until {}", pair.ends) }
+            }
+        }
+    }
+}
+
+/// Whether a new pair is asked for, whatever there is.
+fn is_forced(trust: &Trust, options: &Options, made: &Made) -> bool {
+    let remembered = trust.pair_secret.as_ref().and_then(secrets::again);
+    let is_new = options.again.as_ref().is_some_and(|again| remembered != Some(again));
+    (options.force || is_new) && !made.pair
+}
+
+const FORCED: &str = "a new one was asked for";
+
+/// Says what comes next about Secrets and bundles.
+pub(super) fn next(trust: &Trust, options: &Options, made: &Made, now: Timestamp) -> Next {
+    let verdict = judge(trust, options, made, now);
+    if options.stage == Stage::Inject {
+        return match trust.whole_pair() {
+            Some(pair) if pair.works(now) => trust_in(trust, &trust.required(now)).unwrap_or(Next::Trusted),
+            _ => Next::Wait(format!(
+                "Secret `{}` has no certificate that works ({}): the secret stage comes first",
+                options.secret, verdict.reason
+            )),
+        };
+    }
+    if verdict.action == Action::Kept {
+        return trust_in(trust, &trust.required(now)).unwrap_or(Next::Trusted);
+    }
+    let authority = match fit(trust, options, made, now) {
+        Ok(authority) => authority,
+        Err(_) => return Next::WriteAuthority { is_new: true, previous: outgoing(trust, None, now) },
+    };
+    let previous = outgoing(trust, Some(&authority.certificate), now);
+    if previous.iter().any(|certificate| !trust.previous.contains(certificate)) {
+        return Next::WriteAuthority { is_new: false, previous };
+    }
+    let mut required = vec![authority.certificate.clone()];
+    extend(&mut required, previous);
+    trust_in(trust, &required).or_else(|| settle(trust, &authority.certificate, options, made, now)).unwrap_or(Next::WritePair)
+}
+
+/// The CA that vouches for the next pair, or why there has to be another one first.
+pub(super) fn fit<'a>(
+    trust: &'a Trust,
+    options: &Options,
+    made: &Made,
+    now: Timestamp,
+) -> Result<&'a Authority, String> {
+    match &trust.authority {
+        AuthorityState::Missing(reason) | AuthorityState::Broken(reason, _) => Err(format!("the CA {reason}")),
+        AuthorityState::Whole(authority) => {
+            let is_made = made.authority.as_ref().is_some_and(|made| *made == fingerprint(&authority.certificate));
+            if is_forced(trust, options, made) && !is_made && !trust.is_under_way() {
+                return Err("a new CA was asked for".to_owned());
+            }
+            // One that was just made ends a little before what it vouches for would.
+            if authority.ends < later(now, options.validity.saturating_mul(9) / 10) {
+                let validity = show(options.validity);
+                return Err(format!("the CA ends on {}, before a certificate of {validity} would", authority.ends));
+            }
+            Ok(authority)
+        }
+    }
+}
+
+/// The CAs by which servers may be vouched for when the next pair is there. `next` is the one that it will have.
+fn outgoing(trust: &Trust, next: Option<&Certificate>, now: Timestamp) -> Vec<Certificate> {
+    let mut all = trust.previous.clone();
+    extend(&mut all, trust.vouches().cloned());
+    extend(&mut all, trust.authority.certificate().cloned());
+    // What vouched for a pair that is broken now may do so for servers that have loaded it before.
+    if trust.vouches().is_none()
+        && let Some(secret) = &trust.pair_secret
+    {
+        extend(&mut all, read_all(&secrets::pair_data(secret).authority).0.into_iter().take(MOST_PREVIOUS));
+    }
+    all.retain(|certificate| Some(certificate) != next);
+    alive(&all, now)
+}
+
+/// The first target whose bundles lack something.
+fn trust_in(trust: &Trust, required: &[Certificate]) -> Option<Next> {
+    let target = trust.targets.iter().position(|target| !target.has(required))?;
+    Some(Next::Extend { target, certificates: required.to_vec() })
+}
+
+/// How long all API servers may still take to see a CA that is new in a bundle. Where nothing else was trusted before,
+/// there is nobody to wait for.
+fn settle(
+    trust: &Trust,
+    authority: &Certificate,
+    options: &Options,
+    made: &Made,
+    now: Timestamp,
+) -> Option<Next> {
+    let overlapping: Vec<&Target> = trust.targets.iter().filter(|target| target.has_besides(authority)).collect();
+    // A change of the future was made by another clock: it is waited for as if it had been made now.
+    let seen = |target: &&Target| Some(later(target.changed_at?.min(now), options.settle + FRACTION));
+    let here = made.settled_at.filter(|_| !overlapping.is_empty());
+    let until = overlapping.iter().filter_map(seen).chain(here).max()?;
+    let left: Duration = until.duration_since(now).try_into().unwrap_or_default();
+    (!left.is_zero() && !options.settle.is_zero()).then_some(Next::Settle(left))
+}
+
+fn alive(certificates: &[Certificate], now: Timestamp) -> Vec<Certificate> {
+    let lives = |certificate: &&Certificate| facts(certificate).is_some_and(|facts| !facts.has_ended(now));
+    certificates.iter().filter(lives).cloned().collect()
+}
+
+/// Adds what is not there yet.
+fn extend(all: &mut Vec<Certificate>, more: impl IntoIterator<Item = Certificate>) {
+    for certificate in more {
+        if !all.contains(&certificate) {
+            all.push(certificate);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Carries it out: looks, asks what comes next, does it, and looks again, until nothing is left. It takes no decisions
+//! about trust; it knows nothing that is not in the cluster, but what it has itself made.
+
+mod serve;
+
+pub(super) use serve::target_reports;
+
+use super::Surroundings;
+use super::certificate::{Certificate, fingerprint};
+use super::decide::{self, Made, Next, Trust};
+use super::error::Error;
+use super::inspect::AuthorityState;
+use super::issue::{later, make_authority, make_pair};
+use super::observe::{self, Mishap};
+use super::options::{Options, Stage};
+use super::report::{Action, Report};
+use super::secrets::{self, FIELD_MANAGER};
+use super::target::Target;
+use jiff::Timestamp;
+use jobwright_engine::{Answer, Refusal, classify};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often is looked whether something has come about.
+const POLL: Duration = Duration::from_secs(2);
+/// The pause after somebody else was quicker.
+const MOMENT: Duration = Duration::from_millis(200);
+/// The pause after something was done.
+const BREATH: Duration = Duration::from_millis(10);
+/// How long a cluster that does not answer is asked again.
+const OUTAGE: Duration = Duration::from_mins(2);
+
+/// What a turn came to.
+enum Turn {
+    /// Something was done: look again.
+    Again,
+    /// This has to come about first.
+    Wait(String),
+    Done(Box<Report>),
+}
+
+pub(super) struct Rotation<'a> {
+    around: &'a Surroundings,
+    options: &'a Options,
+    made: Made,
+    /// What was decided about the pair first.
+    verdict: Option<decide::Verdict>,
+    restarted: BTreeSet<String>,
+    changed: BTreeSet<String>,
+    /// Since when servers show something else, and what was restarted for that.
+    wrong_since: Option<Timestamp>,
+    restarted_again: BTreeSet<String>,
+    told: BTreeSet<String>,
+    waiting_for: &'a Mutex<String>,
+}
+
+impl<'a> Rotation<'a> {
+    pub(super) fn new(around: &'a Surroundings, options: &'a Options, waiting_for: &'a Mutex<String>) -> Self {
+        Self {
+            around,
+            options,
+            made: Made::default(),
+            verdict: None,
+            restarted: BTreeSet::new(),
+            changed: BTreeSet::new(),
+            wrong_since: None,
+            restarted_again: BTreeSet::new(),
+            told: BTreeSet::new(),
+            waiting_for,
+        }
+    }
+
+    /// Turns until it is done. Whoever calls it says how long that may take.
+    pub(super) async fn run(mut self) -> Result<Report, Error> {
+        let mut outage: Option<Timestamp> = None;
+        loop {
+            let mishap = match self.turn().await {
+                Ok(Turn::Done(report)) => return Ok(*report),
+                Ok(Turn::Again) => {
+                    outage = None;
+                    // However it turns, time passes.
+                    tokio::time::sleep(BREATH).await;
+                    continue;
+                }
+                Ok(Turn::Wait(what)) => {
+                    outage = None;
+                    self.wait_for(&what);
+                    tokio::time::sleep(POLL).await;
+                    continue;
+                }
+                Err(mishap) => mishap,
+            };
+            let (doing, error) = match mishap {
+                Mishap::Fatal(error) => return Err(error),
+                Mishap::Cluster { doing, error } => (doing, error),
+            };
+            let now = self.now();
+            let since = *outage.get_or_insert(now);
+            let pause = match classify(&error) {
+                Answer::Refused => return Err(Error::cluster(doing, error)),
+                _ if later(since, OUTAGE) <= now => return Err(Error::cluster(doing, error)),
+                // Somebody else was quicker, or it went: what is there now decides.
+                Answer::Conflict | Answer::AlreadyExists | Answer::NotFound => MOMENT,
+                Answer::TryAgain(after) => after.unwrap_or(POLL),
+            };
+            *self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner) =
+                format!("cannot {doing}: {}", Refusal::from(error));
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.around.clock.now()
+    }
+
+    fn tell(&mut self, line: String) {
+        if self.told.insert(line.clone()) {
+            (self.around.tell)(&line);
+        }
+    }
+
+    fn wait_for(&mut self, what: &str) {
+        what.clone_into(&mut self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner));
+        self.tell(format!("waiting: {what}"));
+    }
+
+    async fn turn(&mut self) -> Result<Turn, Mishap> {
+        let now = self.now();
+        let trust = observe::trust(&self.around.client, self.options, now).await?;
+        let verdict = decide::judge(&trust, self.options, &self.made, now);
+        if verdict.action != Action::Kept && self.options.stage != Stage::Inject {
+            if let Some(refusal) = trust.pair_secret.as_ref().and_then(secrets::refusal) {
+                return Err(Error::Refused(refusal).into());
+            }
+            self.verdict.get_or_insert(verdict);
+        }
+        for target in &trust.targets {
+            for name in &target.elsewhere {
+                self.tell(format!("{target}: webhook `{name}` leads elsewhere and is left alone"));
+            }
+        }
+        match decide::next(&trust, self.options, &self.made, now) {
+            Next::WriteAuthority { is_new, previous } => self.write_authority(&trust, is_new, &previous).await?,
+            Next::Extend { target, certificates } => {
+                let Some(target) = trust.targets.get(target) else { return Ok(Turn::Again) };
+                self.apply(target, &certificates, true).await?;
+            }
+            Next::Settle(left) => {
+                self.tell(format!("waiting until every API server trusts the new CA ({:?})", self.options.settle));
+                tokio::time::sleep(left).await;
+            }
+            Next::WritePair => self.write_pair(&trust).await?,
+            Next::Wait(what) => return Ok(Turn::Wait(what)),
+            Next::Trusted => return self.serve(&trust).await,
+        }
+        Ok(Turn::Again)
+    }
+
+    async fn write_authority(&mut self, trust: &Trust, is_new: bool, previous: &[Certificate]) -> Result<(), Mishap> {
+        let name = self.options.authority_secret();
+        let found = trust.authority_secret.as_ref();
+        if let Some(refusal) = found.and_then(secrets::refusal) {
+            return Err(Error::Refused(refusal).into());
+        }
+        let now = self.now();
+        let made = match is_new {
+            true => Some(make_authority(&self.options.service, self.options.authority_validity, now)?),
+            false => None,
+        };
+        let secret = secrets::with_authority(found, (&self.options.namespace, &name), made.as_ref(), previous);
+        self.put(&name, found, &secret).await?;
+        if let Some(made) = made {
+            self.made.authority = Some(fingerprint(&made.certificate));
+            self.tell(format!("Secret `{name}` has a new CA"));
+        }
+        Ok(())
+    }
+
+    async fn write_pair(&mut self, trust: &Trust) -> Result<(), Mishap> {
+        let AuthorityState::Whole(authority) = &trust.authority else { return Ok(()) };
+        let Options { secret: name, namespace, validity, again, .. } = self.options;
+        let signer = (&authority.certificate, &authority.key);
+        let pair = make_pair(&self.options.names(), *validity, signer, self.now())?;
+        let found = trust.pair_secret.as_ref();
+        let secret = secrets::with_pair(found, (namespace, name), &pair, &authority.certificate, again.as_deref());
+        self.put(name, found, &secret).await?;
+        self.made.pair = true;
+        let reason = self.verdict.as_ref().map(|verdict| verdict.reason.clone()).unwrap_or_default();
+        self.tell(format!("Secret `{name}` has a new certificate: {reason}"));
+        Ok(())
+    }
+
+    /// Writes a Secret: only over what was read, and only where none was read if none was.
+    async fn put(&self, name: &str, found: Option<&Secret>, secret: &Secret) -> Result<(), Mishap> {
+        let secrets = Api::<Secret>::namespaced(self.around.client.clone(), &self.options.namespace);
+        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let written = match found {
+            Some(_) => secrets.replace(name, &parameters, secret).await,
+            None => secrets.create(&parameters, secret).await,
+        };
+        let doing = || format!("write Secret `{name}`");
+        match written {
+            Ok(_) => Ok(()),
+            // There is no namespace to put it into.
+            Err(error) if found.is_none() && classify(&error) == Answer::NotFound => {
+                Err(Error::cluster(doing(), error).into())
+            }
+            Err(error) => Err(Mishap::new(doing(), error)),
+        }
+    }
+
+    /// Gives a target its bundles.
+    async fn apply(&mut self, target: &Target, certificates: &[Certificate], keep: bool) -> Result<(), Mishap> {
+        let targets = observe::targets_of(&self.around.client, target.kind);
+        let patch = Patch::Apply(target.patch(certificates, keep));
+        let doing = || format!("change the bundle of {target}");
+        let mut parameters = PatchParams::apply(FIELD_MANAGER);
+        let applied = match targets.patch(&target.name, &parameters, &patch).await {
+            Err(kube::Error::Api(status)) if status.code == 409 && status.message.contains("conflict with") => {
+                if let Some(manager) = target.claimed_by() {
+                    let message = format!(
+                        "the bundle of {target} is applied by `{manager}`, which would put it back: leave `caBundle` \
+                         out of what that applies"
+                    );
+                    return Err(Error::Refused(message).into());
+                }
+                parameters.force = true;
+                targets.patch(&target.name, &parameters, &patch).await
+            }
+            other => other,
+        };
+        applied.map_err(|error| Mishap::new(doing(), error))?;
+        self.changed.insert(target.to_string());
+        if keep {
+            self.made.settled_at = Some(later(self.now(), self.options.settle));
+            self.tell(format!("{target} trusts the CA"));
+        } else {
+            self.tell(format!("{target} trusts nobody else any more"));
+        }
+        Ok(())
+    }
+}
