@@ -134,6 +134,8 @@ pub struct Backfill {
 pub struct Once {
     /// What it is, such as a hash of everything that was asked. A complete run writes it down.
     pub key: String,
+    /// How long it holds; for ever if none.
+    pub holds: Option<Duration>,
     /// Do it all the same.
     pub force: bool,
 }

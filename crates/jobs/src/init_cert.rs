@@ -136,7 +136,8 @@ pub async fn init_cert(around: &Surroundings, options: &Options) -> Result<Repor
 
 /// The Lease that keeps two runs from being at the same certificate.
 fn lease_name(options: &Options) -> String {
-    record_name(&options.secret, &[&options.namespace, &options.secret, "init-cert"])
+    let own = || record_name(&options.secret, &[&options.namespace, &options.secret, "init-cert"]);
+    options.lock.clone().unwrap_or_else(own)
 }
 
 async fn lost(lease: Option<&Lease>) {

@@ -166,9 +166,14 @@ impl Checkpoint {
 }
 
 /// The run that makes another one needless.
-pub(crate) fn find_completed(found: Option<&Checkpoint>, once: Option<&Once>) -> Option<Completed> {
+pub(crate) fn find_completed(found: Option<&Checkpoint>, once: Option<&Once>, now: Timestamp) -> Option<Completed> {
     let once = once.filter(|once| !once.force)?;
-    found?.completed.clone().filter(|completed| completed.key == once.key)
+    let holds = |since| once.holds.is_none_or(|holds| age(since, now) <= holds);
+    found?.completed.clone().filter(|completed| completed.key == once.key && holds(completed.since))
+}
+
+fn age(since: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(now.duration_since(since)).unwrap_or_default()
 }
 
 /// Decides whether a run goes on from what was found.
@@ -180,8 +185,7 @@ pub(crate) fn decide(found: Option<Checkpoint>, options: &str, now: Timestamp, w
             Resume::Anew(Some("the last run was not finished, but it was asked to do something else"))
         }
         Some(found) => {
-            let age = Duration::try_from(now.duration_since(found.updated_at)).unwrap_or_default();
-            if age > within {
+            if age(found.updated_at, now) > within {
                 return Resume::Anew(Some("the last run was not finished, but that is too long ago"));
             }
             Resume::GoOn(Box::new(found))
@@ -226,17 +230,21 @@ mod tests {
     fn only_the_same_key_makes_a_run_needless() {
         let completed = Completed { key: "k1".to_owned(), since: Timestamp::UNIX_EPOCH, run: "r0".to_owned() };
         let kept = Checkpoint { completed: Some(completed.clone()), ..checkpoint() };
-        let once = |key: &str, force| Once { key: key.to_owned(), force };
+        let once = |key: &str, force| Once { key: key.to_owned(), holds: None, force };
+        let held = |seconds| Once { holds: Some(Duration::from_secs(seconds)), ..once("k1", false) };
+        let now = Timestamp::from_second(60).unwrap();
         for (found, asked, needless) in [
             (Some(&kept), Some(once("k1", false)), true),
             (Some(&kept), Some(once("k1", true)), false),
+            (Some(&kept), Some(held(60)), true),
+            (Some(&kept), Some(held(59)), false),
             (Some(&kept), Some(once("k2", false)), false),
             (Some(&kept), None, false),
             (Some(&checkpoint()), Some(once("k1", false)), false),
             (None, Some(once("k1", false)), false),
         ] {
             let expected = needless.then(|| completed.clone());
-            assert_eq!(find_completed(found, asked.as_ref()), expected, "{asked:?}");
+            assert_eq!(find_completed(found, asked.as_ref(), now), expected, "{asked:?}");
         }
         assert_eq!(Checkpoint::read(kept.write().as_bytes()).unwrap(), kept);
     }

@@ -91,7 +91,7 @@ impl Backfill {
         let began = Instant::now();
         let Surroundings { client, clock, meter, listener } = surroundings;
         let found = load(store.as_deref()).await?;
-        if let Some(completed) = checkpoint::find_completed(found.as_ref(), self.once.as_ref()) {
+        if let Some(completed) = checkpoint::find_completed(found.as_ref(), self.once.as_ref(), clock.now()) {
             return Ok(Summary::keep(completed, sink.describe()));
         }
         let (catalogue, kinds) = self.discover(&client).await?;

@@ -37,7 +37,7 @@ pub struct Task {
     pub objects: ObjectPlaces,
     /// Where it is written down how far it has come.
     pub checkpoint: Option<CheckpointPlace>,
-    /// What only one of holds at a time. A checkpoint in a ConfigMap has a lock of its own, if nothing is said.
+    /// The Lease that only one holds at a time. A checkpoint in a ConfigMap has one of its own, if nothing is said.
     pub lock: Option<String>,
     /// How long to wait for whoever holds it.
     pub lock_wait: Duration,
@@ -170,7 +170,8 @@ impl Task {
         let store = self.store(&client, &namespace);
         // Neither what it would wait for nor the lock is needed to see that there is nothing to do.
         if let (Some(once), Some(store)) = (&self.backfill.once, &store)
-            && let Some(completed) = checkpoint::find_completed(store.load().await?.as_ref(), Some(once))
+            && let found = store.load().await?
+            && let Some(completed) = checkpoint::find_completed(found.as_ref(), Some(once), surroundings.clock.now())
         {
             return Ok(Summary::keep(completed, self.sink.to_string()));
         }
@@ -241,11 +242,11 @@ impl Task {
 
     /// The Lease of whoever carries it out.
     fn lock_name(&self, namespace: &str) -> Option<String> {
-        let name = match &self.checkpoint {
-            Some(CheckpointPlace::ConfigMap(name)) => self.lock.as_ref().or(Some(name)),
-            _ => self.lock.as_ref(),
-        };
-        name.map(|name| record_name(name, &["backfill", namespace, name]))
+        match (&self.lock, &self.checkpoint) {
+            (Some(name), _) => Some(name.clone()),
+            (None, Some(CheckpointPlace::ConfigMap(name))) => Some(record_name(name, &["backfill", namespace, name])),
+            (None, _) => None,
+        }
     }
 
     fn store(&self, client: &Client, namespace: &str) -> Option<Arc<dyn CheckpointStore>> {
@@ -345,7 +346,7 @@ mod tests {
         assert_eq!(file.lock_name("shop"), None);
         let map = Task { checkpoint: Some(CheckpointPlace::ConfigMap("a".to_owned())), ..task.clone() };
         let named = Task { lock: Some("a".to_owned()), ..task };
-        assert_eq!(map.lock_name("shop"), named.lock_name("shop"));
+        assert_eq!(named.lock_name("shop").as_deref(), Some("a"));
         assert_ne!(map.lock_name("shop"), map.lock_name("other"));
     }
 

@@ -200,10 +200,13 @@ pub(crate) struct Start {
     /// Do nothing if the checkpoint says that a run with this key was complete
     #[arg(long, value_name = "KEY", requires = "checkpoint", value_parser = read_key)]
     pub(crate) unless_complete: Option<String>,
+    /// How long that holds
+    #[arg(long, value_name = "DURATION", requires = "unless_complete")]
+    pub(crate) complete_for: Option<Period>,
     /// Do it all the same
     #[arg(long, requires = "unless_complete")]
     pub(crate) force: bool,
-    /// What only one holds at a time; a ConfigMap as checkpoint is one
+    /// The Lease that only one holds at a time; a ConfigMap as checkpoint has one of its own
     #[arg(long, value_name = "NAME")]
     pub(crate) lock: Option<String>,
     /// How long to wait for whoever holds it

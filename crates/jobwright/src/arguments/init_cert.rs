@@ -51,6 +51,9 @@ pub(crate) struct InitCert {
     /// The same, but only once for each such text, which is remembered on the Secret
     #[arg(long, value_name = "NONCE")]
     pub(crate) again: Option<String>,
+    /// The Lease that only one run holds at a time; one for the Secret if not given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) lock: Option<String>,
     /// Only say what would be done; fail if that is anything
     #[arg(long)]
     pub(crate) check: bool,

@@ -50,6 +50,7 @@ fn options(arguments: &arguments::InitCert, namespace: &str) -> Options {
         timeout: arguments.timeout.duration(),
         force: arguments.force,
         again: arguments.again.clone(),
+        lock: arguments.lock.clone(),
         ..Options::new(namespace, &arguments.service, &arguments.secret)
     }
 }
@@ -81,10 +82,9 @@ fn dialling(arguments: &arguments::InitCert, connection: &Connection, namespace:
     match connection.reach {
         Reach::Memory => Dialling::Not("nobody serves in a cluster in memory".to_owned()),
         Reach::Inside => Dialling::With(Arc::new(Direct)),
-        Reach::Outside => Dialling::With(Arc::new(PortForward {
-            client: connection.client.clone(),
-            namespace: namespace.to_owned(),
-        })),
+        Reach::Outside => {
+            Dialling::With(Arc::new(PortForward { client: connection.client.clone(), namespace: namespace.to_owned() }))
+        }
     }
 }
 
@@ -132,9 +132,7 @@ async fn see_to_it(arguments: &arguments::InitCert) -> Result<(), Failure> {
 
 /// Does it, or looks only, until it is done or a signal ends it.
 async fn attend(arguments: &arguments::InitCert, around: &Surroundings, options: &Options) -> Result<Report, Error> {
-    let work = async {
-        if arguments.check { check(around, options).await } else { init_cert(around, options).await }
-    };
+    let work = async { if arguments.check { check(around, options).await } else { init_cert(around, options).await } };
     let Ok(mut signals) = Signals::listen() else { return work.await };
     let mut work = std::pin::pin!(work);
     tokio::select! {

@@ -34,7 +34,11 @@ pub(super) fn task(arguments: &arguments::Backfill) -> Result<Task, Failure> {
         batches: BatchLimits { bytes: size(*batch_bytes), records: size(*batch_records) },
         patience: Patience { total: retry_for.duration(), ..Patience::default() },
         resume_within: start.resume_within.duration(),
-        once: start.unless_complete.clone().map(|key| Once { key, force: start.force }),
+        once: start.unless_complete.clone().map(|key| Once {
+            key,
+            holds: start.complete_for.map(|time| time.duration()),
+            force: start.force,
+        }),
     };
     let arguments::Start { checkpoint, lock, lock_wait, wait_for, wait_timeout, .. } = start;
     Ok(Task {
