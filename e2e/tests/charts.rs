@@ -2,6 +2,8 @@
 
 #![expect(clippy::print_stdout, reason = "what is skipped is said")]
 
+#[path = "charts/agent.rs"]
+mod agent;
 #[path = "charts/cascade.rs"]
 mod cascade;
 #[path = "charts/library.rs"]
@@ -18,7 +20,7 @@ use std::sync::Arc;
 /// A test, by its name.
 type Test = (&'static str, fn(&Renderer) -> Result<()>);
 
-const SUITES: &[&[Test]] = &[library::TESTS, cascade::TESTS];
+const SUITES: &[&[Test]] = &[library::TESTS, agent::TESTS, cascade::TESTS];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

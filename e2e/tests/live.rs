@@ -4,6 +4,8 @@
 #![expect(clippy::disallowed_methods, reason = "the environment says where to play, and how long it takes is told")]
 #![expect(clippy::print_stdout, reason = "what is skipped is said")]
 
+#[path = "live/agent.rs"]
+mod agent;
 #[path = "live/argocd.rs"]
 mod argocd;
 #[path = "live/deploy.rs"]
@@ -48,6 +50,8 @@ const SUITES: &[&[Test]] = &[
     engine::TESTS,
     deploy::TESTS,
     release_hooks::TESTS,
+    agent::TESTS,
+    agent::table::TESTS,
     flux::problem::TESTS,
     flux::remedies::TESTS,
     flux::attempts::TESTS,

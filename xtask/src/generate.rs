@@ -7,6 +7,7 @@ mod kinds;
 mod live;
 mod plan;
 mod transcripts;
+mod upgrades;
 
 use anyhow::{Context as _, Result, bail};
 use std::fs;
@@ -23,6 +24,7 @@ const FILES: &[(&str, Page)] = &[
     ("docs/conformance/helm.md", helm::page),
     ("docs/conformance/kubectl.md", transcripts::page),
     ("docs/conformance/real-cluster.md", live::page),
+    ("docs/upgrades.md", upgrades::page),
 ];
 
 /// What the last nightly run wrote down.

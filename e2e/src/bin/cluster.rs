@@ -204,8 +204,10 @@ fn load(place: &Place, tools: &Path, image: &Path) -> anyhow::Result<()> {
     let own: Option<Own> = [JOBWRIGHT, AGENT].into_iter().find(|own| Path::new(own.name) == image);
     if let Some(own) = own {
         let program = own.build(tools, Quality::Tested, EFFORT)?;
-        cluster::load_image(place, &Image::of_program(own.image, own.program, &program)?)?;
-        println!("loaded {}", own.image);
+        for name in [own.image.to_owned(), own.next()] {
+            cluster::load_image(place, &Image::of_program(&name, own.program, &program)?)?;
+            println!("loaded {name}");
+        }
     } else {
         cluster::load_archive(place, image)?;
         println!("loaded `{}`", image.display());

@@ -47,6 +47,11 @@ impl Quality {
 }
 
 impl Own {
+    /// What the same image is called, too, for tests of what another image brings about.
+    pub fn next(self) -> String {
+        format!("{}-next", self.image)
+    }
+
     /// Builds it for musl, and says where it is.
     pub fn build(self, work: &Path, quality: Quality, effort: Effort<'_>) -> Result<PathBuf, Error> {
         let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);

@@ -64,7 +64,7 @@ fn chart(template: &str) -> Result<TempDir> {
 }
 
 fn lints(helm: &Renderer) -> Result<()> {
-    for path in ["charts/release-hooks", "examples/migration"] {
+    for path in ["charts/release-hooks", "examples/migration", "examples/agent"] {
         let path = repository(path).display().to_string();
         for set in MODES {
             helm.helm(&["lint", "--strict", &path, "--set", set])?;

@@ -1,0 +1,187 @@
+//! The agent's chart: its webhook, its certificate and its backfill.
+
+use crate::{Test, repository};
+use anyhow::{Context as _, Result, ensure};
+use jobwright_e2e::render::{Rendered, Renderer, annotation, name};
+use serde_json::{Value, json};
+
+pub(crate) const TESTS: &[Test] = &[
+    ("every value of a job of the agent has an effect", effective),
+    ("jobs of the agent can be found by the documented label", labelled),
+    ("the certificate of the agent is made before it and trusted after it", stages),
+    ("annotations of Argo CD are the Job's alone, and nobody waits for each other", argocd),
+    ("another version, image or text is another job of the agent", changes),
+    ("roles of the agent name what they are for", least),
+    ("containers of the agent may do little", restricted),
+    ("values that the agent does not know are told", unknown),
+];
+
+const MODES: [&str; 2] = ["releaseHooks.mode=hook", "releaseHooks.mode=plain"];
+const JOBS: [(&str, &str, i64); 2] = [("initCertJob", "a-init-cert", 3600), ("initBackfillJob", "a-backfill", 60)];
+
+fn render(helm: &Renderer, words: &[&str]) -> Result<Rendered> {
+    Ok(helm.template("a", &repository("examples/agent"), words)?)
+}
+
+/// The Jobs whose names begin so.
+fn jobs<'a>(rendered: &'a Rendered, start: &str) -> Vec<&'a Value> {
+    rendered.all("Job").filter(|job| name(job).starts_with(start)).collect()
+}
+
+fn effective(helm: &Renderer) -> Result<()> {
+    for mode in MODES {
+        for (key, start, ttl) in JOBS {
+            let plain = render(helm, &["--set", mode])?;
+            ensure!(
+                jobs(&plain, start).iter().all(|job| job["spec"]["ttlSecondsAfterFinished"] == ttl),
+                "{mode} {key}"
+            );
+            let set = format!(
+                "{mode},{key}.ttlSecondsAfterFinished=7,{key}.nodeSelector.pool=jobs,{key}.tolerations[0].key=jobs,\
+                 {key}.image.repository=r,{key}.image.tag=t,{key}.resources.limits.memory=77Mi,{key}.annotations.why=me"
+            );
+            let rendered = render(helm, &["--set", &set])?;
+            let found = jobs(&rendered, start);
+            ensure!(!found.is_empty(), "{mode} {key}: no Job");
+            for job in found {
+                ensure!(job["spec"]["ttlSecondsAfterFinished"] == 7 && annotation(job, "why") == Some("me"), "{job}");
+                let pod = &job["spec"]["template"]["spec"];
+                ensure!(pod["nodeSelector"] == json!({"pool": "jobs"}), "{job}");
+                ensure!(pod["tolerations"] == json!([{"key": "jobs"}]), "{job}");
+                ensure!(pod["containers"][0]["image"] == "r:t", "{job}");
+                ensure!(pod["containers"][0]["resources"]["limits"]["memory"] == "77Mi", "{job}");
+            }
+            let none = render(helm, &["--set", &format!("{mode},{key}.enabled=false")])?;
+            ensure!(
+                jobs(&none, start).is_empty() && none.all("CronJob").all(|job| !name(job).starts_with(start)),
+                "{mode} {key}"
+            );
+            let unscheduled = render(helm, &["--set", &format!("{mode},{key}.schedule=null")])?;
+            ensure!(unscheduled.all("CronJob").all(|job| name(job) != start), "{mode} {key}: there is a CronJob");
+        }
+    }
+    Ok(())
+}
+
+fn labelled(helm: &Renderer) -> Result<()> {
+    for mode in MODES {
+        for job in render(helm, &["--set", mode])?.all("Job") {
+            ensure!(job["metadata"]["labels"]["app.kubernetes.io/component"] == "webhook-server", "{job}");
+        }
+    }
+    Ok(())
+}
+
+/// The arguments of a Job, in one line.
+fn arguments(job: &Value) -> String {
+    let words = job["spec"]["template"]["spec"]["containers"][0]["args"].as_array().into_iter().flatten();
+    words.filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+}
+
+fn stages(helm: &Renderer) -> Result<()> {
+    let hooks = render(helm, &[])?;
+    for (start, event, stage) in [
+        ("a-init-cert-hook", "pre-install,pre-upgrade", "--stage secret"),
+        ("a-init-cert-inject", "post-install,post-upgrade", "--stage inject"),
+    ] {
+        let job = hooks.one("Job", start)?;
+        ensure!(annotation(job, "helm.sh/hook") == Some(event) && arguments(job).contains(stage), "{job}");
+    }
+    let weight = |start: &str| -> Result<i64> {
+        let weight = annotation(hooks.one("Job", start)?, "helm.sh/hook-weight").context("no weight")?;
+        Ok(weight.parse()?)
+    };
+    ensure!(weight("a-init-cert-inject")? < weight("a-backfill")?, "the backfill comes before the webhook is trusted");
+    let plain = render(helm, &["--set", "releaseHooks.mode=plain"])?;
+    ensure!(!arguments(plain.one("Job", "a-init-cert")?).contains("--stage"), "a plain Job does both");
+    let configuration = plain.all("ValidatingWebhookConfiguration").next().context("no webhook")?;
+    ensure!(configuration["webhooks"][0]["clientConfig"]["caBundle"].is_null(), "the chart fights init-cert");
+    Ok(())
+}
+
+fn argocd(helm: &Renderer) -> Result<()> {
+    let hook = "annotations.argocd\\.argoproj\\.io/hook=PostSync";
+    let policy = "annotations.argocd\\.argoproj\\.io/hook-delete-policy=HookSucceeded";
+    let documented = format!("initBackfillJob.{hook},initBackfillJob.{policy},initCertJob.{hook},initCertJob.{policy}");
+    for mode in MODES {
+        let rendered = render(helm, &["--set", mode, "--set", &documented])?;
+        for job in rendered.all("Job") {
+            ensure!(annotation(job, "argocd.argoproj.io/hook") == Some("PostSync"), "{job}");
+            ensure!(!arguments(job).contains("--stage"), "one Job does both: {job}");
+        }
+        for job in rendered.all("CronJob") {
+            ensure!(annotation(job, "argocd.argoproj.io/hook").is_none(), "{job}");
+        }
+        let deployment = &rendered.one("Deployment", "a")?["spec"]["template"]["spec"];
+        ensure!(deployment["volumes"][0]["secret"]["optional"] == true, "pods would wait for the Secret");
+        ensure!(deployment["containers"][0]["args"] == json!(["--ready-without-certificate"]), "{deployment}");
+        let accounts: Vec<&str> = rendered.all("ServiceAccount").map(name).collect();
+        for job in rendered.all("Job") {
+            let account = job["spec"]["template"]["spec"]["serviceAccountName"].as_str().unwrap_or_default();
+            ensure!(accounts.contains(&account), "{account} is not there after the sync");
+        }
+    }
+    let usual = render(helm, &[])?;
+    ensure!(usual.one("Deployment", "a")?["spec"]["template"]["spec"]["volumes"][0]["secret"]["optional"].is_null());
+    Ok(())
+}
+
+fn changes(helm: &Renderer) -> Result<()> {
+    for (_, start, _) in JOBS {
+        let named = |set: &str| -> Result<String> {
+            let set = format!("releaseHooks.mode=plain,initCertJob.run=OnChangeOrExpired,{set}");
+            Ok(name(render(helm, &["--set", &set])?.one("Job", start)?).to_owned())
+        };
+        let usual = named("replicas=2")?;
+        ensure!(named("replicas=3")? == usual, "{start}: another number of servers is no other job");
+        for set in ["initCertJob.image.tag=v2,initBackfillJob.image.tag=v2", "again=2"] {
+            ensure!(named(set)? != usual, "{start}: {set} changes nothing");
+        }
+    }
+    let label = |job: &Value| job["spec"]["template"]["metadata"]["labels"]["helm.sh/chart"].clone();
+    ensure!(render(helm, &[])?.all("Job").all(|job| label(job) == "agent-1.0.0"), "a new version changes nothing");
+    Ok(())
+}
+
+fn least(helm: &Renderer) -> Result<()> {
+    for mode in MODES {
+        let rendered = render(helm, &["--set", mode])?;
+        for role in rendered.all("Role").chain(rendered.all("ClusterRole")) {
+            let text = role["rules"].to_string();
+            ensure!(!text.contains('*') && !text.contains("delete"), "{role}");
+            for rule in role["rules"].as_array().into_iter().flatten() {
+                let reads_secrets = rule["resources"] == json!(["secrets"]) && rule["verbs"] != json!(["create"]);
+                ensure!(!reads_secrets || rule["resourceNames"].is_array(), "{role}");
+            }
+        }
+        for role in rendered.all("ClusterRole") {
+            ensure!(!role["rules"].to_string().contains("secrets"), "{role}");
+        }
+    }
+    Ok(())
+}
+
+fn restricted(helm: &Renderer) -> Result<()> {
+    for mode in MODES {
+        let rendered = render(helm, &["--set", mode])?;
+        let templates = rendered.all("Job").chain(rendered.all("Deployment")).map(|object| &object["spec"]["template"]);
+        let cron = rendered.all("CronJob").map(|object| &object["spec"]["jobTemplate"]["spec"]["template"]);
+        for pod in templates.chain(cron).map(|template| &template["spec"]) {
+            ensure!(pod["securityContext"]["runAsNonRoot"] == true, "{pod}");
+            let container = &pod["containers"][0]["securityContext"];
+            ensure!(
+                container["readOnlyRootFilesystem"] == true && container["allowPrivilegeEscalation"] == false,
+                "{pod}"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn unknown(helm: &Renderer) -> Result<()> {
+    for set in ["initCertJob.imagePullSecrets=x", "initBackfillJob.run=Sometimes", "webhook.failurePolicy=Perhaps"] {
+        let said = helm.refusal("a", &repository("examples/agent"), &["--set", set])?;
+        ensure!(said.contains(set.split(['.', '=']).nth(1).unwrap_or_default()), "{set}: {said}");
+    }
+    Ok(())
+}
