@@ -6,6 +6,8 @@
 
 #[path = "live/argocd.rs"]
 mod argocd;
+#[path = "live/backfill.rs"]
+mod backfill;
 #[path = "live/deploy.rs"]
 mod deploy;
 #[path = "live/engine.rs"]
@@ -47,6 +49,7 @@ const SUITES: &[&[Test]] = &[
     helm::TESTS,
     engine::TESTS,
     deploy::TESTS,
+    backfill::TESTS,
     release_hooks::TESTS,
     flux::problem::TESTS,
     flux::remedies::TESTS,
