@@ -8,6 +8,8 @@
 mod agent;
 #[path = "live/argocd.rs"]
 mod argocd;
+#[path = "live/backfill.rs"]
+mod backfill;
 #[path = "live/deploy.rs"]
 mod deploy;
 #[path = "live/engine.rs"]
@@ -49,6 +51,7 @@ const SUITES: &[&[Test]] = &[
     helm::TESTS,
     engine::TESTS,
     deploy::TESTS,
+    backfill::TESTS,
     release_hooks::TESTS,
     agent::TESTS,
     agent::table::TESTS,

@@ -44,9 +44,6 @@ pub const NODE: &[Program] = &[
 /// What Argo CD needs besides.
 pub const ARGO_CD: &[Program] = &[program("redis-server", "redis-server")];
 
-/// A server that takes what a backfill sends.
-pub const PROMETHEUS: &[Program] = &[program("prometheus", "prometheus")];
-
 /// What building programs without dynamic libraries needs.
 pub const MUSL: &[Program] = &[program("musl-gcc", "musl-tools")];
 

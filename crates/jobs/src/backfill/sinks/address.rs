@@ -92,6 +92,10 @@ fn read_uri(text: &str) -> Result<Uri, NoAddress> {
         let problem = "an address must not have a user or a password: give a file or a Secret that has them";
         return Err(refuse(problem.to_owned()));
     }
+    // Whoever parses addresses leaves it to us what a port is.
+    if authority.host().len() < authority.as_str().len() && authority.port_u16().is_none() {
+        return Err(refuse("that is no address: a port is a number up to 65535".to_owned()));
+    }
     Ok(uri)
 }
 
