@@ -1,5 +1,9 @@
 //! From a plan to what the engine deploys.
 
+mod init_cert;
+
+pub use init_cert::second_id;
+
 use crate::component::{ChartComponent, Common, Helm, HelmReleases, ManifestsComponent, Source};
 use crate::plan::{self, PlanFile};
 use crate::record::Records;
@@ -7,6 +11,7 @@ use jobwright_engine::{
     Borrowed, Condition, Keep, Occasion, PodJob, Registry, Retires, Retries, RunPolicy, Scope, Settings, Version,
     Violation, When,
 };
+use jobwright_jobs::init_cert::Dialling;
 use jobwright_jobs::{Adopt, Command, GrowVolume, ObjectReference, Place, Workload};
 use serde_json::Value;
 
@@ -24,6 +29,10 @@ pub(crate) struct Options {
     pub redeploy: bool,
     /// Pending Helm releases are nobody's any more.
     pub unlock: bool,
+    /// How servers are asked what they show.
+    pub dialling: Dialling,
+    /// Who deploys.
+    pub holder: String,
 }
 
 /// What the engine deploys.
@@ -33,7 +42,7 @@ pub(crate) fn build(file: &PlanFile, options: &Options) -> Registry {
         add_component(&mut registry, file, component, options);
     }
     for job in &file.plan.jobs {
-        add_job(&mut registry, file, job);
+        add_job(&mut registry, file, job, options);
     }
     registry
 }
@@ -81,7 +90,7 @@ fn helm_release(component: &plan::Component) -> String {
     component.helm.release.clone().unwrap_or_else(|| component.name.clone())
 }
 
-fn add_job(registry: &mut Registry, file: &PlanFile, job: &plan::Job) {
+fn add_job(registry: &mut Registry, file: &PlanFile, job: &plan::Job, options: &Options) {
     let borrowed = job.pod_from.as_ref().map(|from| Borrowed {
         deployment: from.deployment.clone(),
         container: from.container.clone(),
@@ -100,6 +109,9 @@ fn add_job(registry: &mut Registry, file: &PlanFile, job: &plan::Job) {
             let patience = grow.patience.map_or(GrowVolume::PATIENCE, plan::Period::duration);
             registry.job(GrowVolume { place: place(job), claim: grow.claim.clone(), to, detach, patience });
         }
+    } else if let Some(wanted) = &job.init_cert {
+        let namespace = &file.plan.release.namespace;
+        init_cert::add(registry, job, wanted, namespace, &options.dialling, &options.holder);
     } else if let Some(command) = &job.command {
         let here = file.resolve(std::path::Path::new(""));
         let here = if here.as_os_str().is_empty() { ".".into() } else { here };

@@ -7,6 +7,7 @@ use crate::{Driver, Helm, HelmReleases};
 use jobwright_engine::{
     Clock, DeployOutcome, Error, Events, Failure, Manager, Registry, Release, Report, Settings, Version,
 };
+use jobwright_jobs::init_cert::Dialling;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,8 @@ pub struct Deployment<'a> {
     pub force: bool,
     /// Pending Helm releases are nobody's any more.
     pub unlock: bool,
+    /// How servers are asked what they show.
+    pub dialling: Dialling,
 }
 
 /// Why a deploy could not be carried out. A deploy that failed has a report instead.
@@ -74,6 +77,8 @@ impl Deployment<'_> {
             host: self.host.clone(),
             redeploy: self.redeploy,
             unlock: self.unlock,
+            dialling: self.dialling.clone(),
+            holder: self.settings.holder.clone(),
         };
         Ok((build(self.file, &options), records))
     }

@@ -2,12 +2,14 @@
 
 mod check;
 mod finding;
+mod init_cert;
 mod model;
 mod period;
 mod renewal;
 mod schema;
 
 pub use finding::{Finding, Findings};
+pub use init_cert::InitCert;
 pub use model::{
     Adopt, Chart, Command, Component, GrowVolume, Helm, Job, Manifests, Object, Occasion, Phase, Plan, Pod, PodFrom,
     Release, Retires, Retries, SkipIf, Template, Workload, WorkloadKind,

@@ -129,6 +129,7 @@ async fn deploy(directory: &Path, version: &str, drydock: &Drydock, faults: &Fau
         redeploy: false,
         force: false,
         unlock: false,
+        dialling: jobwright_jobs::init_cert::Dialling::Not("nobody serves".to_owned()),
     };
     let done = deployment.deploy(CancellationToken::new(), Events::nowhere());
     let done = tokio::time::timeout(Duration::from_hours(6), done).await.map_err(|_| "it hangs".to_owned())?;

@@ -6,7 +6,7 @@ mod cancel;
 mod exits;
 mod ledger;
 mod plans;
-mod stage;
+pub(crate) mod stage;
 mod story;
 mod supersede;
 mod tables;

@@ -3,3 +3,4 @@
 mod cascade;
 mod command_line;
 mod deploy;
+mod init_cert;
