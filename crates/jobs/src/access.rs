@@ -145,8 +145,7 @@ fn rules(permissions: &[&Permission]) -> String {
         verbs.entry((group, resource, names)).or_default().push(verb);
     }
     let rule = |((group, resource, names), verbs): (&(&str, &str, Vec<&str>), &Vec<&str>)| {
-        let names =
-            if names.is_empty() { String::new() } else { format!("  resourceNames: [{}]\n", names.join(", ")) };
+        let names = if names.is_empty() { String::new() } else { format!("  resourceNames: [{}]\n", names.join(", ")) };
         let verbs = verbs.join(", ");
         format!("- apiGroups: [\"{group}\"]\n  resources: [{resource}]\n{names}  verbs: [{verbs}]\n")
     };

@@ -162,7 +162,8 @@ async fn reach(arguments: &arguments::Cluster) -> Result<Connection, Failure> {
         Ok(Err(error)) => Err(jobwright_engine::Refusal::from(error).to_string()),
         Err(_) => Err(format!("no answer within {FIRST_ANSWER:?}")),
     };
-    let reach = reached.map_err(|why| Failure::new(Kind::Cluster, format!("the cluster at {address} cannot be reached: {why}")))?;
+    let reach = reached
+        .map_err(|why| Failure::new(Kind::Cluster, format!("the cluster at {address} cannot be reached: {why}")))?;
     #[expect(clippy::disallowed_methods, reason = "the wall clock comes in here")]
     let clock = Clock::new(jiff::Timestamp::now);
     let helm_arguments = helm_arguments(arguments);

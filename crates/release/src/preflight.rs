@@ -80,7 +80,10 @@ mod tests {
             - {id: c, initCert: {service: hook, secret: tls, validatingWebhooks: [shop]}}\n";
         let plan = PlanFile::parse(Path::new("p"), text).unwrap().plan;
         let role = roles("jobwright-shop", "shop", &permissions(&plan, &Dialling::Not(String::new())));
-        assert!(role.contains("resources: [secrets]\n  resourceNames: [tls, tls-ca]\n  verbs: [get, update]\n"), "{role}");
+        assert!(
+            role.contains("resources: [secrets]\n  resourceNames: [tls, tls-ca]\n  verbs: [get, update]\n"),
+            "{role}"
+        );
         assert!(role.contains("kind: ClusterRole\n"), "{role}");
     }
 }

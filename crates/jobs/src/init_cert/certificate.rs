@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::der_parser::oid;
-use x509_parser::oid_registry::Oid;
 use x509_parser::oid_registry as registry;
+use x509_parser::oid_registry::Oid;
 use x509_parser::prelude::FromDer as _;
 use x509_parser::public_key::PublicKey;
 
@@ -44,9 +44,8 @@ pub(super) fn read_all(text: &[u8]) -> (Vec<Certificate>, bool) {
 /// Certificates as a text.
 pub(super) fn write_all<'a>(certificates: impl IntoIterator<Item = &'a Certificate>) -> String {
     let line_ends = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
-    let encode = |certificate: &Certificate| {
-        pem::encode_config(&pem::Pem::new("CERTIFICATE", certificate.as_ref()), line_ends)
-    };
+    let encode =
+        |certificate: &Certificate| pem::encode_config(&pem::Pem::new("CERTIFICATE", certificate.as_ref()), line_ends);
     certificates.into_iter().map(encode).collect()
 }
 

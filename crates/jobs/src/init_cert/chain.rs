@@ -14,9 +14,8 @@ pub(super) fn verifies(chain: &[Certificate], authorities: &[Certificate], at: T
     if authorities.contains(leaf) {
         return facts(leaf).is_some_and(|facts| facts.begins <= at && !facts.has_ended(at) && facts.is_for_servers);
     }
-    let valid = |authority: &&Certificate| {
-        facts(authority).is_some_and(|facts| facts.begins <= at && !facts.has_ended(at))
-    };
+    let valid =
+        |authority: &&Certificate| facts(authority).is_some_and(|facts| facts.begins <= at && !facts.has_ended(at));
     let trusted = authorities.iter().filter(valid);
     let anchors: Vec<_> = trusted.filter_map(|authority| anchor_from_trusted_cert(authority).ok()).collect();
     let Ok(leaf) = EndEntityCert::try_from(leaf) else { return false };
@@ -31,9 +30,10 @@ pub(super) fn find_authority<'a>(
     now: Timestamp,
 ) -> Option<&'a Certificate> {
     let began = chain.first().and_then(facts).map(|facts| facts.begins);
-    [Some(now), began].into_iter().flatten().find_map(|at| {
-        candidates.clone().find(|candidate| verifies(chain, std::slice::from_ref(*candidate), at))
-    })
+    [Some(now), began]
+        .into_iter()
+        .flatten()
+        .find_map(|at| candidates.clone().find(|candidate| verifies(chain, std::slice::from_ref(*candidate), at)))
 }
 
 /// Whether a certificate is for a name.

@@ -71,12 +71,7 @@ fn untrusting(trust: &Trust, now: Timestamp) -> Vec<String> {
 }
 
 /// What is not as it should be with the servers.
-async fn ask(
-    around: &Surroundings,
-    options: &Options,
-    trust: &Trust,
-    pair: &Pair,
-) -> Result<Option<String>, Mishap> {
+async fn ask(around: &Surroundings, options: &Options, trust: &Trust, pair: &Pair) -> Result<Option<String>, Mishap> {
     let Dialling::With(dialler) = &around.dialling else { return Ok(None) };
     let (namespace, service) = (&options.namespace, &options.service);
     let Some(servers) = servers::find(&around.client, namespace, service, &trust.ports()).await? else {

@@ -168,7 +168,9 @@ pub(super) fn next(trust: &Trust, options: &Options, made: &Made, now: Timestamp
     }
     let mut required = vec![authority.certificate.clone()];
     extend(&mut required, previous);
-    trust_in(trust, &required).or_else(|| settle(trust, &authority.certificate, options, made, now)).unwrap_or(Next::WritePair)
+    trust_in(trust, &required)
+        .or_else(|| settle(trust, &authority.certificate, options, made, now))
+        .unwrap_or(Next::WritePair)
 }
 
 /// The CA that vouches for the next pair, or why there has to be another one first.
@@ -218,13 +220,7 @@ fn trust_in(trust: &Trust, required: &[Certificate]) -> Option<Next> {
 
 /// How long all API servers may still take to see a CA that is new in a bundle. Where nothing else was trusted before,
 /// there is nobody to wait for.
-fn settle(
-    trust: &Trust,
-    authority: &Certificate,
-    options: &Options,
-    made: &Made,
-    now: Timestamp,
-) -> Option<Next> {
+fn settle(trust: &Trust, authority: &Certificate, options: &Options, made: &Made, now: Timestamp) -> Option<Next> {
     let overlapping: Vec<&Target> = trust.targets.iter().filter(|target| target.has_besides(authority)).collect();
     // A change of the future was made by another clock: it is waited for as if it had been made now.
     let seen = |target: &&Target| Some(later(target.changed_at?.min(now), options.settle + FRACTION));

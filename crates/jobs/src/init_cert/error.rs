@@ -31,7 +31,9 @@ pub enum Error {
         limit: Duration,
     },
     /// A Deployment does not come up again.
-    #[error("Deployment `{deployment}` does not come up with the new certificate: {reason}; bundles still trust the old one, too")]
+    #[error(
+        "Deployment `{deployment}` does not come up with the new certificate: {reason}; bundles still trust the old one, too"
+    )]
     Rollout {
         /// The Deployment.
         deployment: String,

@@ -51,7 +51,11 @@ pub(super) async fn shake_hands(
     match (notes.shown, shaken) {
         // A server may end the talk because it wants to see a certificate of ours; it has proven what it has.
         (Some(shown), shaken) if notes.is_vouched_for && (notes.is_signed || shaken.is_ok()) => {
-            if shown == *expected { Served::Right } else { Served::Wrong(describe(&shown, "another certificate")) }
+            if shown == *expected {
+                Served::Right
+            } else {
+                Served::Wrong(describe(&shown, "another certificate"))
+            }
         }
         (Some(shown), _) => {
             let what = if shown == *expected { "it, but nobody vouches for it" } else { "a certificate of another CA" };
@@ -70,7 +74,12 @@ fn describe(shown: &Certificate, what: &str) -> String {
 }
 
 /// Tries a new pair in memory, once for each name.
-pub(super) fn rehearse(pair: &MadePair, authority: &Certificate, names: &[String], now: Timestamp) -> Result<(), String> {
+pub(super) fn rehearse(
+    pair: &MadePair,
+    authority: &Certificate,
+    names: &[String],
+    now: Timestamp,
+) -> Result<(), String> {
     let (chain, is_whole) = read_all(pair.text().as_bytes());
     let key = Key::read(pair.key.as_bytes()).filter(|_| is_whole).ok_or("it cannot be read back")?;
     let time = Arc::new(Standing(now));

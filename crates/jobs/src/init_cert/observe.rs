@@ -133,8 +133,9 @@ pub(super) async fn workload(
     let found = deployments.get_opt(name).await;
     let found = found.map_err(|error| Mishap::new(format!("read Deployment `{name}`"), error))?;
     let Some(deployment) = found else { return Ok(None) };
-    let selector = rollout::selector(&deployment)
-        .ok_or_else(|| Error::Refused(format!("Deployment `{name}` selects its pods in a way that is not understood")))?;
+    let selector = rollout::selector(&deployment).ok_or_else(|| {
+        Error::Refused(format!("Deployment `{name}` selects its pods in a way that is not understood"))
+    })?;
     let pods = Api::<Pod>::namespaced(client.clone(), namespace);
     let list = pods.list(&ListParams::default().labels(&selector)).await;
     let list = list.map_err(|error| Mishap::new(format!("list the pods of Deployment `{name}`"), error))?;

@@ -159,8 +159,7 @@ impl Options {
     /// The names by which the Service is called.
     pub fn names(&self) -> Vec<String> {
         let Self { service, namespace, .. } = self;
-        let mut names =
-            vec![service.clone(), format!("{service}.{namespace}"), format!("{service}.{namespace}.svc")];
+        let mut names = vec![service.clone(), format!("{service}.{namespace}"), format!("{service}.{namespace}.svc")];
         names.extend(self.cluster_domain.as_ref().map(|domain| format!("{service}.{namespace}.svc.{domain}")));
         names
     }
@@ -211,7 +210,9 @@ impl Options {
             }
             RenewBefore::Left(left) if left >= self.validity => {
                 let (left, validity) = (show(left), show(self.validity));
-                refuse(format!("a certificate that is valid for {validity} cannot have {left} left: it would be renewed by every run"))
+                refuse(format!(
+                    "a certificate that is valid for {validity} cannot have {left} left: it would be renewed by every run"
+                ))
             }
             _ => Ok(()),
         }
@@ -259,7 +260,10 @@ mod tests {
         assert_eq!(problem(|_| ()), "");
         assert_eq!(problem(|options| options.cluster_domain = Some("cluster.local".to_owned())), "");
         for (part, change) in [
-            ("`-hook` cannot be the name of a service", (|options| "-hook".clone_into(&mut options.service)) as fn(&mut Options)),
+            (
+                "`-hook` cannot be the name of a service",
+                (|options| "-hook".clone_into(&mut options.service)) as fn(&mut Options),
+            ),
             ("cannot be the name of a namespace", |options| options.namespace.clear()),
             ("cannot be the name of an object", |options| options.deployments = vec!["a b".to_owned()]),
             ("cannot be the domain", |options| options.cluster_domain = Some(".local".to_owned())),
@@ -280,7 +284,8 @@ mod tests {
 
     #[test]
     fn a_service_is_called_by_all_its_names() {
-        let options = Options { cluster_domain: Some("cluster.local".to_owned()), ..Options::new("shop", "hook", "tls") };
+        let options =
+            Options { cluster_domain: Some("cluster.local".to_owned()), ..Options::new("shop", "hook", "tls") };
         assert_eq!(options.names(), ["hook", "hook.shop", "hook.shop.svc", "hook.shop.svc.cluster.local"]);
         assert_eq!(options.authority_secret(), "tls-ca");
     }

@@ -62,10 +62,11 @@ impl Stamp {
 /// When the first container of a pod that still runs, or ran before, has started; none if none has.
 fn first_start(pod: &Pod) -> Option<Timestamp> {
     let statuses = pod.status.as_ref().and_then(|status| status.container_statuses.as_deref()).unwrap_or_default();
-    let started = statuses.iter().flat_map(|status| [&status.state, &status.last_state]).flatten().filter_map(|state| {
-        let running = state.running.as_ref().and_then(|running| running.started_at.as_ref());
-        running.or(state.terminated.as_ref().and_then(|terminated| terminated.started_at.as_ref()))
-    });
+    let started =
+        statuses.iter().flat_map(|status| [&status.state, &status.last_state]).flatten().filter_map(|state| {
+            let running = state.running.as_ref().and_then(|running| running.started_at.as_ref());
+            running.or(state.terminated.as_ref().and_then(|terminated| terminated.started_at.as_ref()))
+        });
     started.map(|time| time.0).min()
 }
 

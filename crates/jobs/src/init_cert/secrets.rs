@@ -26,7 +26,11 @@ const CERT_MANAGER: &str = "cert-manager.io/certificate-name";
 
 /// What a Secret holds of a pair.
 pub(super) fn pair_data(secret: &Secret) -> PairData {
-    PairData { certificate: field(secret, "tls.crt"), key: field(secret, "tls.key"), authority: field(secret, "ca.crt") }
+    PairData {
+        certificate: field(secret, "tls.crt"),
+        key: field(secret, "tls.key"),
+        authority: field(secret, "ca.crt"),
+    }
 }
 
 /// The CA of a Secret: its certificate and its key, as they stand there.

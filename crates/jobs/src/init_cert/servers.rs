@@ -79,7 +79,9 @@ fn read(service: &Service, slices: &[EndpointSlice], ports: &BTreeSet<u16>) -> S
             let reference = endpoint.target_ref.as_ref().filter(|target| target.kind.as_deref() == Some("Pod"));
             let pod = reference.and_then(|target| target.name.clone());
             // All addresses of an endpoint are the same server.
-            let Some(address) = endpoint.addresses.iter().find_map(|text| text.parse::<IpAddr>().ok()) else { continue };
+            let Some(address) = endpoint.addresses.iter().find_map(|text| text.parse::<IpAddr>().ok()) else {
+                continue;
+            };
             for port in &numbers {
                 let peer = Peer::Server { pod: pod.clone(), address: SocketAddr::new(address, *port) };
                 servers.servers.push((peer, is_ready));

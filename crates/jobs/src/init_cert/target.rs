@@ -30,9 +30,7 @@ impl Kind {
                 let group = "admissionregistration.k8s.io";
                 (group, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations")
             }
-            Self::Definition => {
-                ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
-            }
+            Self::Definition => ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"),
             Self::ApiService => ("apiregistration.k8s.io", "v1", "APIService", "apiservices"),
         }
     }
@@ -191,8 +189,7 @@ impl Target {
         });
         match self.kind {
             Kind::Validating | Kind::Mutating => {
-                let webhook =
-                    |entry: &Entry| json!({"name": entry.name, "clientConfig": {"caBundle": bundle(entry)}});
+                let webhook = |entry: &Entry| json!({"name": entry.name, "clientConfig": {"caBundle": bundle(entry)}});
                 patch["webhooks"] = self.entries.iter().map(webhook).collect();
             }
             Kind::Definition => {

@@ -4,6 +4,7 @@
 
 mod crash;
 mod model;
+mod openssl;
 mod stories;
 mod targets;
 mod world;

@@ -9,8 +9,7 @@ use crate::output;
 use anyhow::Context as _;
 use jobwright_jobs::access;
 use jobwright_jobs::init_cert::{
-    Dialling, Direct, Error, Options, Report, Stage, Surroundings, Targets, check, init_cert, metrics,
-    permissions,
+    Dialling, Direct, Error, Options, Report, Stage, Surroundings, Targets, check, init_cert, metrics, permissions,
 };
 use std::io::Write as _;
 use std::path::Path;
@@ -125,9 +124,7 @@ async fn see_to_it(arguments: &arguments::InitCert) -> Result<(), Failure> {
 
 /// Does it, or looks only, until it is done or a signal ends it.
 async fn attend(arguments: &arguments::InitCert, around: &Surroundings, options: &Options) -> Result<Report, Error> {
-    let work = async {
-        if arguments.check { check(around, options).await } else { init_cert(around, options).await }
-    };
+    let work = async { if arguments.check { check(around, options).await } else { init_cert(around, options).await } };
     let Ok(mut signals) = Signals::listen() else { return work.await };
     let mut work = std::pin::pin!(work);
     tokio::select! {

@@ -95,7 +95,10 @@ fn helm_driver() -> Result<Driver, Failure> {
 /// Asks for the permissions that the plan needs; what is missing is told as a Role.
 pub(super) async fn check_permissions(file: &PlanFile, connection: &Connection) -> Result<(), Failure> {
     let release = &file.plan.release;
-    let (wanted, name) = (preflight::permissions(&file.plan, &connection.dialling(&release.namespace)), format!("jobwright-{}", release.name));
+    let (wanted, name) = (
+        preflight::permissions(&file.plan, &connection.dialling(&release.namespace)),
+        format!("jobwright-{}", release.name),
+    );
     require(connection, &release.namespace, &name, "the deploy", wanted).await
 }
 

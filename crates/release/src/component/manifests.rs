@@ -1,6 +1,5 @@
 //! A component that is plain YAML: applied by the server, waited for, and pruned.
 
-use jobwright_jobs::readiness::{Readiness, judge};
 use super::{Common, files};
 use crate::failure;
 use crate::patience::{PAUSE, is_passing, patiently};
@@ -8,6 +7,7 @@ use crate::plan;
 use crate::record::{Deployed, ObjectKey, Record};
 use futures::future::join_all;
 use jobwright_engine::{Component, Decision, DeployContext, Failure, Occasion, async_trait};
+use jobwright_jobs::readiness::{Readiness, judge};
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use kube::core::GroupVersionKind;

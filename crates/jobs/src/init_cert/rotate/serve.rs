@@ -170,7 +170,8 @@ impl Rotation<'_> {
         }
         for (peer, what) in &shown.wrong {
             let Peer::Server { pod: Some(pod), .. } = peer else { continue };
-            let Some((name, deployment)) = workloads.pods.get(pod).and_then(|name| workloads.deployments.get_key_value(name))
+            let Some((name, deployment)) =
+                workloads.pods.get(pod).and_then(|name| workloads.deployments.get_key_value(name))
             else {
                 continue;
             };

@@ -1,12 +1,12 @@
 //! What becomes of a pair and why, and in which order: one step after the other, as decisions follow from what is there.
 
+use super::super::certificate::{Certificate, write_all};
 use super::super::decide::{Made, Next, Trust, judge, next};
 use super::super::inspect::{AuthorityState, PairData, inspect_authority, inspect_pair};
 use super::super::issue::later;
 use super::super::options::{Options, RenewBefore, Stage};
 use super::super::report::Action;
 use super::super::target::{Kind, Target};
-use super::super::certificate::{Certificate, write_all};
 use super::{Ca, DAY, now, options};
 use base64::Engine as _;
 use k8s_openapi::ByteString;
@@ -34,8 +34,13 @@ fn trust(pair: Option<&PairData>, ca: Option<&Ca>, previous: &[&Certificate], tr
         Some(ca) => inspect_authority(&ca.text(), ca.key.as_bytes(), now()),
         None => AuthorityState::Missing("is not there".to_owned()),
     };
-    let known: Vec<Certificate> =
-        authority.certificate().into_iter().chain(previous.iter().copied()).chain(trusted.iter().copied()).cloned().collect();
+    let known: Vec<Certificate> = authority
+        .certificate()
+        .into_iter()
+        .chain(previous.iter().copied())
+        .chain(trusted.iter().copied())
+        .cloned()
+        .collect();
     Trust {
         targets: vec![target(trusted)],
         missing: Vec::new(),
@@ -62,7 +67,10 @@ fn a_pair_is_kept_made_or_renewed_and_says_why() {
     let good = trust(Some(&pair), Some(&ca), &[], &[&ca.certificate]);
     let ends = "2027-03-01T12:00:00Z";
     assert_eq!(told(&good, &options()), (Action::Kept, format!("valid until {ends}")));
-    assert_eq!(told(&good, &Options { force: true, ..options() }), (Action::Renewed, "a new one was asked for".to_owned()));
+    assert_eq!(
+        told(&good, &Options { force: true, ..options() }),
+        (Action::Renewed, "a new one was asked for".to_owned())
+    );
     let soon = Options { renew_before: RenewBefore::Left(DAY * 364 + DAY / 2), ..options() };
     assert_eq!(told(&good, &soon).0, Action::Kept);
     let sooner = Options { renew_before: RenewBefore::Fraction { numerator: 9999, denominator: 10_000 }, ..options() };

@@ -22,19 +22,20 @@ static SCRAPS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 fn field() -> impl Strategy<Value = Vec<u8>> {
     let scraps = proptest::collection::vec(0..SCRAPS.len(), 0..4);
     let changes = proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3);
-    let torn = (scraps, changes, proptest::option::of(any::<prop::sample::Index>())).prop_map(|(scraps, changes, cut)| {
-        let mut bytes: Vec<u8> = scraps.into_iter().flat_map(|index| SCRAPS[index].clone()).collect();
-        for (index, value) in changes {
-            if !bytes.is_empty() {
-                let at = index.index(bytes.len());
-                bytes[at] = value;
+    let torn =
+        (scraps, changes, proptest::option::of(any::<prop::sample::Index>())).prop_map(|(scraps, changes, cut)| {
+            let mut bytes: Vec<u8> = scraps.into_iter().flat_map(|index| SCRAPS[index].clone()).collect();
+            for (index, value) in changes {
+                if !bytes.is_empty() {
+                    let at = index.index(bytes.len());
+                    bytes[at] = value;
+                }
             }
-        }
-        if let Some(cut) = cut {
-            bytes.truncate(cut.index(bytes.len() + 1));
-        }
-        bytes
-    });
+            if let Some(cut) = cut {
+                bytes.truncate(cut.index(bytes.len() + 1));
+            }
+            bytes
+        });
     prop_oneof![4 => torn, 1 => proptest::collection::vec(any::<u8>(), 0..300)]
 }
 

@@ -93,22 +93,35 @@ fn what_cannot_stay_says_why() {
     let changed = |change: fn(&mut rcgen::CertificateParams)| ca.other_pair(&PKCS_ECDSA_P256_SHA256, change);
     let short = Ca::new(DAY, "2026-02-27T12:00:00Z".parse().unwrap());
     let cases = [
-        (changed(|parameters| set_life(parameters, "2025-01-01T00:00:00Z".parse().unwrap(), DAY)), "expired on 2025-01-02T00:00:00Z"),
-        (changed(|parameters| set_life(parameters, "2027-01-01T00:00:00Z".parse().unwrap(), DAY)), "not valid before 2027-01-01T00:00:00Z"),
+        (
+            changed(|parameters| set_life(parameters, "2025-01-01T00:00:00Z".parse().unwrap(), DAY)),
+            "expired on 2025-01-02T00:00:00Z",
+        ),
+        (
+            changed(|parameters| set_life(parameters, "2027-01-01T00:00:00Z".parse().unwrap(), DAY)),
+            "not valid before 2027-01-01T00:00:00Z",
+        ),
         (changed(|parameters| drop(parameters.subject_alt_names.pop())), "SAN hook.shop.svc missing"),
         (changed(|parameters| parameters.subject_alt_names.clear()), "SAN hook missing"),
         (
             changed(|parameters| parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth]),
             "not for servers: its extended key usage lacks serverAuth",
         ),
-        (short.other_pair(&PKCS_ECDSA_P256_SHA256, |parameters| set_life(parameters, "2026-02-27T12:00:00Z".parse().unwrap(), DAY * 90)), "its CA has ended"),
+        (
+            short.other_pair(&PKCS_ECDSA_P256_SHA256, |parameters| {
+                set_life(parameters, "2026-02-27T12:00:00Z".parse().unwrap(), DAY * 90)
+            }),
+            "its CA has ended",
+        ),
         (PairData { authority: Ca::usual().text(), ..ca.usual_pair() }, "no CA is known that vouches for it"),
     ];
     for (data, reason) in cases {
         assert_eq!(flaw(&data).as_deref(), Some(reason));
     }
     let pair = inspect_pair(&ca.usual_pair(), &[], &options().names(), old);
-    assert!(matches!(pair, PairState::Whole(pair) if pair.flaw.as_deref().is_some_and(|flaw| flaw.starts_with("expired on"))));
+    assert!(
+        matches!(pair, PairState::Whole(pair) if pair.flaw.as_deref().is_some_and(|flaw| flaw.starts_with("expired on")))
+    );
 }
 
 #[test]
@@ -138,7 +151,10 @@ fn a_ca_that_cannot_vouch_says_why() {
     assert_eq!(told(&vec![0; 2 << 20], &ca.key), "is larger than any certificate");
     assert_eq!(told(&ca.text(), ""), "has no key that can be read");
     assert_eq!(told(&ca.text(), &other.key), "has a key that is not its own");
-    assert_eq!(told(&leaf.certificate, &String::from_utf8(leaf.key).unwrap()), "holds a certificate that is none of a CA");
+    assert_eq!(
+        told(&leaf.certificate, &String::from_utf8(leaf.key).unwrap()),
+        "holds a certificate that is none of a CA"
+    );
     assert_eq!(told(&young.text(), &young.key), "expired on 2020-01-02T00:00:00Z");
     assert!(told(&old.text(), &old.key).starts_with("is not valid before 2026-03-10T"));
 }

@@ -35,13 +35,23 @@ enum Scene {
 /// What goes wrong in a play.
 #[derive(Clone, Debug)]
 enum Disturbance {
-    None { lock: bool },
+    None {
+        lock: bool,
+    },
     /// The process is stopped at a call, and another one started.
-    Stop { call: usize, when: When },
+    Stop {
+        call: usize,
+        when: When,
+    },
     /// A call fails.
-    Fault { call: usize, fault: Fault },
+    Fault {
+        call: usize,
+        fault: Fault,
+    },
     /// A call comes late, and another run does all of its work meanwhile: neither waits for the other.
-    Late { call: usize },
+    Late {
+        call: usize,
+    },
 }
 
 impl Scene {

@@ -197,10 +197,8 @@ fn bundles_of(kind: &str, object: &DynamicObject) -> Vec<(String, String)> {
         _ => {
             let webhooks = data["webhooks"].as_array().into_iter().flatten();
             let ours = webhooks.filter(|webhook| ours(&webhook["clientConfig"]["service"]));
-            ours.map(|webhook| {
-                (format!("{name} {}", webhook["name"]), decode(&webhook["clientConfig"]["caBundle"]))
-            })
-            .collect()
+            ours.map(|webhook| (format!("{name} {}", webhook["name"]), decode(&webhook["clientConfig"]["caBundle"])))
+                .collect()
         }
     }
 }

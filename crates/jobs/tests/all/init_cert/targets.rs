@@ -144,8 +144,12 @@ async fn a_deployer_that_applies_the_same_object_again_does_not_take_the_bundle_
     world.apply(webhooks(VALIDATING, "shop", &[("one.shop.example", "hook")])).await;
     assert_eq!(world.trusted().await, trusted);
     let object = world.get(REGISTRATION, VALIDATING, "shop").await;
-    let managers: Vec<&str> =
-        object["metadata"]["managedFields"].as_array().unwrap().iter().filter_map(|one| one["manager"].as_str()).collect();
+    let managers: Vec<&str> = object["metadata"]["managedFields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|one| one["manager"].as_str())
+        .collect();
     assert!(managers.contains(&"jobwright-init-cert"), "{managers:?}");
 }
 

@@ -85,7 +85,7 @@ impl World {
         let told = Arc::clone(&self.told);
         Surroundings {
             holder: holder.map(str::to_owned),
-            tell: Arc::new(move |line| { told.lock().unwrap().push(line.to_owned())}),
+            tell: Arc::new(move |line| told.lock().unwrap().push(line.to_owned())),
             ..Surroundings::new(
                 Client::new(service, NAMESPACE),
                 Clock::new(move || drydock.now()),
@@ -232,7 +232,10 @@ impl Dialler for Wires {
             Peer::Server { pod, .. } => pod.clone().ok_or_else(refused)?,
             Peer::Service(_) => {
                 let pods = Api::<Pod>::namespaced(client, NAMESPACE).list(&ListParams::default()).await.unwrap();
-                pods.iter().map(ResourceExt::name_any).find(|pod| self.model.shown_by(pod).is_some()).ok_or_else(refused)?
+                pods.iter()
+                    .map(ResourceExt::name_any)
+                    .find(|pod| self.model.shown_by(pod).is_some())
+                    .ok_or_else(refused)?
             }
         };
         let loaded = self.model.shown_by(&pod).ok_or_else(refused)?;
