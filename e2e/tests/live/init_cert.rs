@@ -68,7 +68,11 @@ fn rotate_well(stage: &Stage<'_>) -> Result<()> {
                 ensure!(report["reason"].as_str().is_some_and(|said| said.contains(reason)), "{report}");
                 ensure!(!report["reason"].to_string().contains("not seen"), "{report}");
                 ensure!(report["restarted"] == json!(["hook"]), "{report}");
-                ensure!((bundle(stage)? != before) == *new_authority, "the CA should{} have changed", if *new_authority { "" } else { " not" });
+                ensure!(
+                    (bundle(stage)? != before) == *new_authority,
+                    "the CA should{} have changed",
+                    if *new_authority { "" } else { " not" }
+                );
             }
         }
         Ok(())

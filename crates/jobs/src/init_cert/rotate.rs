@@ -130,6 +130,7 @@ impl<'a> Rotation<'a> {
     async fn turn(&mut self) -> Result<Turn, Mishap> {
         let now = self.now();
         let trust = observe::trust(&self.around.client, self.options, now).await?;
+        self.made.see(&trust.targets, now);
         let verdict = decide::judge(&trust, self.options, &self.made, now);
         if verdict.action != Action::Kept && self.options.stage != Stage::Inject {
             if let Some(refusal) = trust.pair_secret.as_ref().and_then(secrets::refusal) {

@@ -37,8 +37,12 @@ impl Tally {
 
     pub(crate) fn say(&self) {
         let (asked, failed, time) = (self.asked, self.failed.len(), self.time);
-        println!("{asked} admissions in {time:.0?} ({:.1} a second), {failed} failed, the slowest took {:.0?}; each is in {}",
-            self.rate(), self.slowest, self.log.display());
+        println!(
+            "{asked} admissions in {time:.0?} ({:.1} a second), {failed} failed, the slowest took {:.0?}; each is in {}",
+            self.rate(),
+            self.slowest,
+            self.log.display()
+        );
     }
 }
 
@@ -120,7 +124,8 @@ async fn ask(
             (took, failure)
         }));
     }
-    let mut tally = Tally { asked: tasks.len(), failed: Vec::new(), slowest: Duration::ZERO, time: start.elapsed(), log: path };
+    let mut tally =
+        Tally { asked: tasks.len(), failed: Vec::new(), slowest: Duration::ZERO, time: start.elapsed(), log: path };
     for task in tasks {
         let (took, failure) = task.await.context("a request has panicked")?;
         tally.slowest = tally.slowest.max(took);
