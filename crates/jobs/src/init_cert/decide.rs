@@ -68,8 +68,8 @@ pub(super) struct Verdict {
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Write the Secret of the CA: with a new one, or with more before it.
-    WriteAuthority { is_new: bool, previous: Vec<Certificate> },
+    /// Write the Secret of the CA: with a new one, and why, or with more before it.
+    WriteAuthority { new: Option<String>, previous: Vec<Certificate> },
     /// Add these to the bundles of a target.
     Extend { target: usize, certificates: Vec<Certificate> },
     /// Wait until all API servers have seen the bundles.
@@ -174,11 +174,11 @@ pub(super) fn next(trust: &Trust, options: &Options, made: &Made, now: Timestamp
     }
     let authority = match fit(trust, options, made, now) {
         Ok(authority) => authority,
-        Err(_) => return Next::WriteAuthority { is_new: true, previous: outgoing(trust, None, now) },
+        Err(why) => return Next::WriteAuthority { new: Some(why), previous: outgoing(trust, None, now) },
     };
     let previous = outgoing(trust, Some(&authority.certificate), now);
     if previous.iter().any(|certificate| !trust.previous.contains(certificate)) {
-        return Next::WriteAuthority { is_new: false, previous };
+        return Next::WriteAuthority { new: None, previous };
     }
     let mut required = vec![authority.certificate.clone()];
     extend(&mut required, previous);

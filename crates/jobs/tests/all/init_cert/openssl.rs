@@ -8,13 +8,11 @@ use std::process::{Command, Output};
 
 /// Runs openssl in a directory; none, and a line that says so, if it is not installed.
 fn openssl(directory: &Path, line: &str) -> Option<Output> {
-    match Command::new("openssl").args(line.split_whitespace()).current_dir(directory).output() {
-        Ok(output) => Some(output),
-        Err(_) => {
-            println!("skipped: openssl is not installed");
-            None
-        }
+    let output = Command::new("openssl").args(line.split_whitespace()).current_dir(directory).output().ok();
+    if output.is_none() {
+        println!("skipped: openssl is not installed");
     }
+    output
 }
 
 /// What a command that has to succeed prints.
