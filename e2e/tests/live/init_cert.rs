@@ -8,7 +8,7 @@ use crate::Test;
 use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jobwright_e2e::image::build::AGENT;
+use jobwright_e2e::image::build::{AGENT, JOBWRIGHT};
 use jobwright_e2e::live::{Deploys, Need, Stage};
 use load::{Load, REFUSED, Tally};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -25,6 +25,11 @@ pub(crate) const TESTS: &[Test] = &[
         name: "a_naive_rotation_fails_admissions_in_the_same_harness",
         needs: &[Need::Containers, Need::Image(AGENT)],
         play: rotate_naively,
+    },
+    Test {
+        name: "a_job_in_the_cluster_rotates_with_the_roles_that_are_printed",
+        needs: &[Need::Containers, Need::Image(AGENT), Need::Image(JOBWRIGHT)],
+        play: rotate_inside,
     },
 ];
 
@@ -110,6 +115,49 @@ fn rotate_naively(stage: &Stage<'_>) -> Result<()> {
     ensure!(!tally.failed.is_empty(), "a harness that sees no gap here proves nothing ({} asked)", tally.asked);
     ensure!(tally.failed.iter().any(|said| said.contains("x509")), "{:?}", tally.failed.first());
     Ok(())
+}
+
+/// As a chart has it: a Job under an account that may do what `--print-rbac` says, and no more.
+fn rotate_inside(stage: &Stage<'_>) -> Result<()> {
+    let namespace = stage.namespace();
+    let jobwright = Deploys::new(stage, "init-cert")?;
+    let usual = ["init-cert", "-n", namespace, "--service", "hook", "--secret", "hook-tls"];
+    let inject = ["--validating-webhook", namespace, "--deployment", "hook", "--settle", "3s"];
+    let whole = [&usual[..], &inject].concat();
+    jobwright.expect(0, &[&usual[..], &["--stage", "secret"]].concat())?;
+    serve(stage)?;
+    configure(stage, None)?;
+    let roles = jobwright.expect(0, &[&whole[..], &["--print-rbac"]].concat())?.stdout;
+    jobwright.file("roles.yaml", &roles)?;
+    let file = jobwright.directory().join("roles.yaml").display().to_string();
+    stage.kubectl(&["apply", "-f", &file])?;
+    stage.kubectl(&["create", "serviceaccount", "init-cert"])?;
+    let (account, wide) = (format!("{namespace}:init-cert"), format!("hook-tls-init-cert-{namespace}"));
+    let account = format!("--serviceaccount={account}");
+    stage.kubectl(&["create", "rolebinding", "init-cert", "--role=hook-tls-init-cert", &account])?;
+    stage.kubectl(&["create", "clusterrolebinding", &wide, &format!("--clusterrole={wide}"), &account])?;
+    let played = (|| {
+        for (name, more, said) in
+            [("first", "", "kept: valid until"), ("second", "--force", "renewed: a new one was asked for")]
+        {
+            let words: Vec<&str> = whole.iter().copied().chain(more.split_whitespace()).collect();
+            stage.apply(&json!({
+                "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": namespace},
+                "spec": {"backoffLimit": 0, "template": {"spec": {
+                    "serviceAccountName": "init-cert", "restartPolicy": "Never",
+                    "containers": [{"name": "init-cert", "image": JOBWRIGHT.image, "imagePullPolicy": "Never", "args": words}],
+                }}},
+            }))?;
+            stage.until_condition("job", name, "Complete", "True", LIMIT)?;
+            let log = stage.kubectl(&["logs", &format!("job/{name}")])?;
+            ensure!(log.contains(said), "{log}");
+            ensure!(!log.contains("not seen"), "the servers were not asked: {log}");
+        }
+        wait_until_asked(stage)
+    })();
+    stage.kubectl(&["delete", "validatingwebhookconfiguration", namespace])?;
+    stage.kubectl(&["delete", "clusterrole,clusterrolebinding", &wide])?;
+    played
 }
 
 fn serve(stage: &Stage<'_>) -> Result<()> {
