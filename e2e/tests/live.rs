@@ -18,6 +18,8 @@ mod engine;
 mod flux;
 #[path = "live/helm.rs"]
 mod helm;
+#[path = "live/init_cert.rs"]
+mod init_cert;
 #[path = "live/jobs.rs"]
 mod jobs;
 #[path = "live/release_hooks.rs"]
@@ -48,6 +50,7 @@ struct Test {
 const SUITES: &[&[Test]] = &[
     jobs::TESTS,
     webhook::TESTS,
+    init_cert::TESTS,
     helm::TESTS,
     engine::TESTS,
     deploy::TESTS,

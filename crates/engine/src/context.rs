@@ -35,6 +35,7 @@ pub struct Context {
     pub(crate) clock: Clock,
     pub(crate) job: String,
     pub(crate) attempt: u32,
+    pub(crate) nonce: String,
     pub(crate) events: Events,
     pub(crate) lines: Arc<Mutex<Lines>>,
 }
@@ -80,6 +81,11 @@ impl Context {
     /// The number of the attempt, from 1 on.
     pub fn attempt(&self) -> u32 {
         self.attempt
+    }
+
+    /// By what it is asked to run once more: the same text for as long as it is the same wish; empty without one.
+    pub fn nonce(&self) -> &str {
+        &self.nonce
     }
 
     /// What time it is.

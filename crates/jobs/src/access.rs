@@ -48,7 +48,9 @@ impl Permissions {
 
     /// Adds verbs on some objects of the namespace.
     pub fn add_named(&mut self, group: &str, resource: &str, verbs: &[&str], names: &[&str]) {
-        names.iter().for_each(|name| self.extend(false, group, resource, verbs, Some(name)));
+        for name in names {
+            self.extend(false, group, resource, verbs, Some(name));
+        }
     }
 
     /// Adds verbs on objects of no namespace: on one, or on all of a kind.

@@ -5,10 +5,12 @@ use crate::failure::{ErrorExt as _, Failure, Kind};
 use anyhow::Context as _;
 use jobwright_drydock::{Drydock, Script};
 use jobwright_engine::Clock;
+use jobwright_jobs::init_cert::{Dialling, Direct, PortForward};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How fast time passes in a cluster in memory: slow enough to be watched, if somebody does.
@@ -32,6 +34,18 @@ pub(crate) struct Connection {
     pub(crate) reach: Reach,
     /// What helm has to be told to reach the same cluster.
     pub(crate) helm_arguments: Vec<String>,
+}
+
+impl Connection {
+    /// How servers in a namespace are asked what they show.
+    pub(crate) fn dialling(&self, namespace: &str) -> Dialling {
+        let (client, namespace) = (self.client.clone(), namespace.to_owned());
+        match self.reach {
+            Reach::Memory => Dialling::Not("nobody serves in a cluster in memory".to_owned()),
+            Reach::Inside => Dialling::With(Arc::new(Direct)),
+            Reach::Outside => Dialling::With(Arc::new(PortForward { client, namespace })),
+        }
+    }
 }
 
 /// How the pods of a cluster are reached.

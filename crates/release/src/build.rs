@@ -1,5 +1,9 @@
 //! From a plan to what the engine deploys.
 
+mod init_cert;
+
+pub use init_cert::second_id;
+
 use crate::component::{ChartComponent, Common, Helm, HelmReleases, ManifestsComponent, Source};
 use crate::plan::{self, PlanFile};
 use crate::record::Records;
@@ -8,6 +12,7 @@ use jobwright_engine::{
     Violation, When,
 };
 use jobwright_jobs::backfill::{BackfillJob, Environment};
+use jobwright_jobs::init_cert::Dialling;
 use jobwright_jobs::{Adopt, Command, GrowVolume, ObjectReference, Place, Workload};
 use serde_json::Value;
 
@@ -27,6 +32,10 @@ pub(crate) struct Options {
     pub unlock: bool,
     /// What the environment says of object storage.
     pub environment: Environment,
+    /// How servers are asked what they show.
+    pub dialling: Dialling,
+    /// Who deploys.
+    pub holder: String,
 }
 
 /// What the engine deploys.
@@ -36,7 +45,7 @@ pub(crate) fn build(file: &PlanFile, options: &Options) -> Registry {
         add_component(&mut registry, file, component, options);
     }
     for job in &file.plan.jobs {
-        add_job(&mut registry, file, job, &options.environment);
+        add_job(&mut registry, file, job, options);
     }
     registry
 }
@@ -84,7 +93,7 @@ fn helm_release(component: &plan::Component) -> String {
     component.helm.release.clone().unwrap_or_else(|| component.name.clone())
 }
 
-fn add_job(registry: &mut Registry, file: &PlanFile, job: &plan::Job, environment: &Environment) {
+fn add_job(registry: &mut Registry, file: &PlanFile, job: &plan::Job, options: &Options) {
     let borrowed = job.pod_from.as_ref().map(|from| Borrowed {
         deployment: from.deployment.clone(),
         container: from.container.clone(),
@@ -103,9 +112,12 @@ fn add_job(registry: &mut Registry, file: &PlanFile, job: &plan::Job, environmen
             let patience = grow.patience.map_or(GrowVolume::PATIENCE, plan::Period::duration);
             registry.job(GrowVolume { place: place(job), claim: grow.claim.clone(), to, detach, patience });
         }
+    } else if let Some(wanted) = &job.init_cert {
+        let namespace = &file.plan.release.namespace;
+        init_cert::add(registry, job, wanted, namespace, &options.dialling, &options.holder);
     } else if let Some(backfill) = &job.backfill {
         // Everything in it was looked at when the plan was read.
-        if let Ok(task) = backfill.task(|path| file.resolve(path), environment.clone()) {
+        if let Ok(task) = backfill.task(|path| file.resolve(path), options.environment.clone()) {
             registry.job(BackfillJob { place: place(job), task });
         }
     } else if let Some(command) = &job.command {

@@ -8,6 +8,7 @@ use jobwright_engine::{
     Clock, DeployOutcome, Error, Events, Failure, Manager, Registry, Release, Report, Settings, Version,
 };
 use jobwright_jobs::backfill::Environment;
+use jobwright_jobs::init_cert::Dialling;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +36,8 @@ pub struct Deployment<'a> {
     pub unlock: bool,
     /// What the environment says of object storage, for backfills.
     pub environment: Environment,
+    /// How servers are asked what they show.
+    pub dialling: Dialling,
 }
 
 /// Why a deploy could not be carried out. A deploy that failed has a report instead.
@@ -78,6 +81,8 @@ impl Deployment<'_> {
             redeploy: self.redeploy,
             unlock: self.unlock,
             environment: self.environment.clone(),
+            dialling: self.dialling.clone(),
+            holder: self.settings.holder.clone(),
         };
         Ok((build(self.file, &options), records))
     }

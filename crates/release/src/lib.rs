@@ -13,7 +13,7 @@ pub mod plan;
 pub mod preflight;
 mod record;
 
-pub use build::violations;
+pub use build::{second_id, violations};
 use component::HelmReleases;
 pub use component::{Driver, Helm, HelmError};
 pub use deploy::{DeployError, Deployment};

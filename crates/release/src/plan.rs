@@ -3,6 +3,7 @@
 mod backfill;
 mod check;
 mod finding;
+mod init_cert;
 mod model;
 mod period;
 mod renewal;
@@ -10,6 +11,7 @@ mod schema;
 
 pub use backfill::{Auth, Backfill, Compression, MetricNames, ObjectStorage, Tls};
 pub use finding::{Finding, Findings};
+pub use init_cert::InitCert;
 pub use model::{
     Adopt, Chart, Command, Component, GrowVolume, Helm, Job, Manifests, Object, Occasion, Phase, Plan, Pod, PodFrom,
     Release, Retires, Retries, SkipIf, Template, Workload, WorkloadKind,

@@ -171,6 +171,7 @@ impl Deploy<'_> {
             clock: self.manager.clock.clone(),
             job: entry.id.clone(),
             attempt: 1,
+            nonce: self.manager.settings.nonce.clone(),
             events: self.events.clone(),
             lines: Arc::default(),
         }

@@ -51,7 +51,13 @@ pub(super) fn write_all<'a>(certificates: impl IntoIterator<Item = &'a Certifica
 
 /// What a certificate is recognised by: the SHA-256 of it, as `openssl x509 -fingerprint -sha256` shows it.
 pub(super) fn fingerprint(certificate: &Certificate) -> String {
-    Sha256::digest(certificate).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(certificate))
+}
+
+/// Bytes as two digits each.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 /// What a certificate says of itself; none if it cannot be understood.

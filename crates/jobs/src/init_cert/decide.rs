@@ -13,7 +13,7 @@ use super::secrets;
 use super::target::{Missing, Target};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// More than any rotation leaves behind.
@@ -42,6 +42,20 @@ pub(super) struct Made {
     pub(super) pair: bool,
     /// When all API servers have seen what it has put into bundles, by our clock.
     pub(super) settled_at: Option<Timestamp>,
+    /// The versions of targets that it has seen, and when it has first, by our clock.
+    seen: BTreeMap<String, (String, Timestamp)>,
+}
+
+impl Made {
+    /// Remembers when each version of a target was seen first.
+    pub(super) fn see(&mut self, targets: &[Target], now: Timestamp) {
+        for target in targets {
+            let seen = self.seen.entry(target.to_string()).or_insert_with(|| (target.version.clone(), now));
+            if seen.0 != target.version {
+                *seen = (target.version.clone(), now);
+            }
+        }
+    }
 }
 
 /// What becomes of the pair.
@@ -54,8 +68,8 @@ pub(super) struct Verdict {
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Write the Secret of the CA: with a new one, or with more before it.
-    WriteAuthority { is_new: bool, previous: Vec<Certificate> },
+    /// Write the Secret of the CA: with a new one, and why, or with more before it.
+    WriteAuthority { new: Option<String>, previous: Vec<Certificate> },
     /// Add these to the bundles of a target.
     Extend { target: usize, certificates: Vec<Certificate> },
     /// Wait until all API servers have seen the bundles.
@@ -125,7 +139,7 @@ pub(super) fn judge(trust: &Trust, options: &Options, made: &Made, now: Timestam
             let left: Duration = pair.ends.duration_since(now).try_into().unwrap_or_default();
             if trust.is_under_way() {
                 renew("a rotation that was begun goes on".to_owned())
-            } else if left < options.renew_before.of(pair.facts.life()) {
+            } else if left < options.renew_before.of(pair.facts.life()) && !made.pair {
                 renew(format!("valid until {}, and less than {} is left", pair.ends, options.renew_before))
             } else {
                 Verdict { action: Action::Kept, reason: format!("valid until {}", pair.ends) }
@@ -160,11 +174,11 @@ pub(super) fn next(trust: &Trust, options: &Options, made: &Made, now: Timestamp
     }
     let authority = match fit(trust, options, made, now) {
         Ok(authority) => authority,
-        Err(_) => return Next::WriteAuthority { is_new: true, previous: outgoing(trust, None, now) },
+        Err(why) => return Next::WriteAuthority { new: Some(why), previous: outgoing(trust, None, now) },
     };
     let previous = outgoing(trust, Some(&authority.certificate), now);
     if previous.iter().any(|certificate| !trust.previous.contains(certificate)) {
-        return Next::WriteAuthority { is_new: false, previous };
+        return Next::WriteAuthority { new: None, previous };
     }
     let mut required = vec![authority.certificate.clone()];
     extend(&mut required, previous);
@@ -222,8 +236,11 @@ fn trust_in(trust: &Trust, required: &[Certificate]) -> Option<Next> {
 /// there is nobody to wait for.
 fn settle(trust: &Trust, authority: &Certificate, options: &Options, made: &Made, now: Timestamp) -> Option<Next> {
     let overlapping: Vec<&Target> = trust.targets.iter().filter(|target| target.has_besides(authority)).collect();
-    // A change of the future was made by another clock: it is waited for as if it had been made now.
-    let seen = |target: &&Target| Some(later(target.changed_at?.min(now), options.settle + FRACTION));
+    // The clock of the server may go ahead of ours: a change was made before it was seen, whatever it says.
+    let seen = |target: &&Target| {
+        let first = made.seen.get(&target.to_string()).map_or(now, |(_, first)| *first);
+        Some(later(target.changed_at?.min(first), options.settle + FRACTION))
+    };
     let here = made.settled_at.filter(|_| !overlapping.is_empty());
     let until = overlapping.iter().filter_map(seen).chain(here).max()?;
     let left: Duration = until.duration_since(now).try_into().unwrap_or_default();

@@ -70,7 +70,10 @@ pub(super) fn inspect_pair(data: &PairData, known: &[Certificate], names: &[Stri
         return PairState::Broken(format!("tls.crt holds {} certificates", chain.len()));
     }
     let Some(facts) = facts(&leaf) else { return broken("the certificate in tls.crt cannot be understood") };
-    let Some(key) = Key::read(&data.key) else { return broken("tls.key holds no key that can be read") };
+    let Some(key) = Key::read(&data.key) else {
+        // A key that is too weak is not read at all, and that is not what is wrong with it.
+        return broken(facts.weakness.as_deref().unwrap_or("tls.key holds no key that can be read"));
+    };
     if !key.fits(&leaf) {
         return broken("tls.key is not the key of tls.crt");
     }

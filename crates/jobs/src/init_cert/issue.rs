@@ -1,6 +1,6 @@
 //! Makes CAs and certificates, and tries them before anybody else does.
 
-use super::certificate::{Certificate, facts, write_all};
+use super::certificate::{Certificate, facts, hex, write_all};
 use super::error::Error;
 use super::handshake;
 use super::key::Key;
@@ -41,8 +41,8 @@ pub(super) fn make_authority(service: &str, validity: Duration, now: Timestamp) 
     let serial = serial()?;
     let mut parameters = CertificateParams::default();
     // Two CAs of one Service are told apart by people, too.
-    let number: String = serial.to_bytes().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    parameters.distinguished_name = name(&format!("{service} CA {number}"));
+    let number = hex(&serial.to_bytes());
+    parameters.distinguished_name = name(&format!("{service} CA {}", number.get(..8).unwrap_or(&number)));
     parameters.serial_number = Some(serial);
     parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];

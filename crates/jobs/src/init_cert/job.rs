@@ -23,8 +23,11 @@ pub struct InitCert {
 
 impl InitCert {
     fn options(&self, context: &Context) -> Options {
+        // A wish to run once more is granted once, however often the job is tried.
+        let again =
+            self.options.again.clone().or_else(|| Some(context.nonce().to_owned()).filter(|text| !text.is_empty()));
         let timeout = self.place.timeout;
-        Options { namespace: context.namespace().to_owned(), timeout, ..self.options.clone() }
+        Options { namespace: context.namespace().to_owned(), timeout, again, ..self.options.clone() }
     }
 
     fn surroundings(&self, context: &Context) -> Surroundings {

@@ -130,6 +130,7 @@ impl<'a> Rotation<'a> {
     async fn turn(&mut self) -> Result<Turn, Mishap> {
         let now = self.now();
         let trust = observe::trust(&self.around.client, self.options, now).await?;
+        self.made.see(&trust.targets, now);
         let verdict = decide::judge(&trust, self.options, &self.made, now);
         if verdict.action != Action::Kept && self.options.stage != Stage::Inject {
             if let Some(refusal) = trust.pair_secret.as_ref().and_then(secrets::refusal) {
@@ -143,7 +144,9 @@ impl<'a> Rotation<'a> {
             }
         }
         match decide::next(&trust, self.options, &self.made, now) {
-            Next::WriteAuthority { is_new, previous } => self.write_authority(&trust, is_new, &previous).await?,
+            Next::WriteAuthority { new, previous } => {
+                self.write_authority(&trust, new.as_deref(), &previous).await?;
+            }
             Next::Extend { target, certificates } => {
                 let Some(target) = trust.targets.get(target) else { return Ok(Turn::Again) };
                 self.apply(target, &certificates, true).await?;
@@ -159,22 +162,25 @@ impl<'a> Rotation<'a> {
         Ok(Turn::Again)
     }
 
-    async fn write_authority(&mut self, trust: &Trust, is_new: bool, previous: &[Certificate]) -> Result<(), Mishap> {
+    async fn write_authority(
+        &mut self,
+        trust: &Trust,
+        new: Option<&str>,
+        previous: &[Certificate],
+    ) -> Result<(), Mishap> {
         let name = self.options.authority_secret();
         let found = trust.authority_secret.as_ref();
         if let Some(refusal) = found.and_then(secrets::refusal) {
             return Err(Error::Refused(refusal).into());
         }
         let now = self.now();
-        let made = match is_new {
-            true => Some(make_authority(&self.options.service, self.options.authority_validity, now)?),
-            false => None,
-        };
+        let Options { service, authority_validity, .. } = self.options;
+        let made = new.map(|_| make_authority(service, *authority_validity, now)).transpose()?;
         let secret = secrets::with_authority(found, (&self.options.namespace, &name), made.as_ref(), previous);
         self.put(&name, found, &secret).await?;
         if let Some(made) = made {
             self.made.authority = Some(fingerprint(&made.certificate));
-            self.tell(format!("Secret `{name}` has a new CA"));
+            self.tell(format!("Secret `{name}` has a new CA: {}", new.unwrap_or_default()));
         }
         Ok(())
     }

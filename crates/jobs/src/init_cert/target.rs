@@ -67,7 +67,7 @@ pub(super) struct Target {
     pub(super) kind: Kind,
     pub(super) name: String,
     uid: String,
-    version: String,
+    pub(super) version: String,
     /// What of it leads to our Service.
     pub(super) entries: Vec<Entry>,
     /// The names of entries that lead elsewhere.

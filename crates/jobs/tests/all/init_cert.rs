@@ -1,9 +1,11 @@
 //! `init-cert` on a cluster in memory, with servers that really speak TLS.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
 mod crash;
 mod model;
+mod openssl;
 mod stories;
 mod targets;
 mod world;

@@ -3,14 +3,13 @@
 use super::session;
 use super::signals::Signals;
 use crate::arguments::{self, Format};
-use crate::cluster::{self, Connection, Reach};
+use crate::cluster::{self, Connection};
 use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output;
 use anyhow::Context as _;
 use jobwright_jobs::access;
 use jobwright_jobs::init_cert::{
-    Dialling, Direct, Error, Options, PortForward, Report, Stage, Surroundings, Targets, check, init_cert, metrics,
-    permissions,
+    Dialling, Direct, Error, Options, Report, Stage, Surroundings, Targets, check, init_cert, metrics, permissions,
 };
 use std::io::Write as _;
 use std::path::Path;
@@ -79,13 +78,7 @@ fn dialling(arguments: &arguments::InitCert, connection: &Connection, namespace:
     if arguments.no_handshake {
         return told_not_to();
     }
-    match connection.reach {
-        Reach::Memory => Dialling::Not("nobody serves in a cluster in memory".to_owned()),
-        Reach::Inside => Dialling::With(Arc::new(Direct)),
-        Reach::Outside => {
-            Dialling::With(Arc::new(PortForward { client: connection.client.clone(), namespace: namespace.to_owned() }))
-        }
-    }
+    connection.dialling(namespace)
 }
 
 async fn see_to_it(arguments: &arguments::InitCert) -> Result<(), Failure> {

@@ -15,7 +15,10 @@ pub(super) fn run(arguments: &arguments::Run) -> Result<(), Failure> {
 }
 
 async fn run_job(arguments: &arguments::Run, is_watched: bool) -> Result<(), Failure> {
-    let file = session::read_plan(&arguments.plan, &arguments.cluster)?;
+    let mut file = session::read_plan(&arguments.plan, &arguments.cluster)?;
+    // Nothing is deployed in between, so all of a certificate is seen to at once.
+    let whole = file.plan.jobs.iter_mut().filter(|job| job.id == arguments.job && job.init_cert.is_some());
+    whole.for_each(|job| job.phase = Some(job.phase.unwrap_or(jobwright_release::plan::Phase::Post)));
     session::check_names(&file, std::iter::once(&arguments.job))?;
     let selection = arguments::Selection { only: vec![arguments.job.clone()], skip: Vec::new() };
     let settings = session::settings(&file, &selection, arguments.guards);

@@ -7,7 +7,7 @@ use crate::output;
 use anyhow::Context as _;
 use jobwright_engine::{Error, Exceptions, Settings};
 use jobwright_jobs::access::{self, Permission};
-use jobwright_release::{DeployError, Deployment, Driver, Helm, PlanFile, preflight};
+use jobwright_release::{DeployError, Deployment, Driver, Helm, PlanFile, preflight, second_id};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
 use std::collections::BTreeSet;
@@ -95,7 +95,10 @@ fn helm_driver() -> Result<Driver, Failure> {
 /// Asks for the permissions that the plan needs; what is missing is told as a Role.
 pub(super) async fn check_permissions(file: &PlanFile, connection: &Connection) -> Result<(), Failure> {
     let release = &file.plan.release;
-    let (wanted, name) = (preflight::permissions(&file.plan), format!("jobwright-{}", release.name));
+    let (wanted, name) = (
+        preflight::permissions(&file.plan, &connection.dialling(&release.namespace)),
+        format!("jobwright-{}", release.name),
+    );
     require(connection, &release.namespace, &name, "the deploy", wanted).await
 }
 
@@ -163,12 +166,20 @@ pub(super) fn deployment<'a>(
         force: false,
         unlock: false,
         environment: super::backfill::environment(),
+        dialling: connection.dialling(&file.plan.release.namespace),
     })
 }
 
 /// How a plan is deployed.
 pub(super) fn settings(file: &PlanFile, selection: &arguments::Selection, guards: arguments::Guards) -> Settings {
-    let set = |names: &[String]| names.iter().cloned().collect::<BTreeSet<String>>();
+    // A certificate without a phase is two jobs, and both are meant by its name.
+    let is_two = |name: &&String| {
+        file.plan.jobs.iter().any(|job| job.id == **name && job.init_cert.is_some() && job.phase.is_none())
+    };
+    let set = |names: &[String]| {
+        let seconds = names.iter().filter(is_two).map(|name| second_id(name));
+        names.iter().cloned().chain(seconds).collect::<BTreeSet<String>>()
+    };
     Settings {
         parallel: usize::from(file.plan.parallel),
         holder: holder(),

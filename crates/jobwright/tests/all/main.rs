@@ -4,3 +4,4 @@ mod backfill;
 mod cascade;
 mod command_line;
 mod deploy;
+mod init_cert;

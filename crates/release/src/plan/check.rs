@@ -7,7 +7,7 @@ use jobwright_yaml::Node;
 use std::collections::BTreeMap;
 
 /// What a job can do; exactly one of these.
-const KINDS: [&str; 6] = ["pod", "podFrom", "adopt", "growVolume", "backfill", "command"];
+const KINDS: [&str; 7] = ["pod", "podFrom", "initCert", "backfill", "adopt", "growVolume", "command"];
 
 /// Errors and warnings in a plan, whatever else is wrong with it.
 pub(super) fn check(root: &Node) -> (Vec<Finding>, Vec<Finding>) {
@@ -148,7 +148,8 @@ impl Checker {
                 }
             }
         }
-        if job.get("phase").is_none() && !kinds.is_empty() {
+        let has_both = kinds.iter().any(|entry| entry.key == "initCert");
+        if job.get("phase").is_none() && !kinds.is_empty() && !has_both {
             let message = format!("job `{id}` has no `phase`");
             self.errors.push(Finding::new(id_node.span.clone(), message).help("`phase: pre` or `phase: post`"));
         }

@@ -1,6 +1,7 @@
 //! What stands in a plan. The schema of the file is made from these types.
 
 use super::backfill::Backfill;
+use super::init_cert::InitCert;
 use super::period::Period;
 use jobwright_engine::{OnCancel, OnFailure, OnSupersede, OnUnknown, RunPolicy, Version};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -151,8 +152,8 @@ pub struct Manifests {
     pub timeout: Period,
 }
 
-/// Work before or after something is deployed. Exactly one of `pod`, `podFrom`, `adopt`, `growVolume`, `backfill`,
-/// `command` says what it does.
+/// Work before or after something is deployed. Exactly one of `pod`, `podFrom`, `initCert`, `backfill`, `adopt`,
+/// `growVolume`, `command` says what it does.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Job {
@@ -215,6 +216,8 @@ pub struct Job {
     pub backfill: Option<Backfill>,
     /// A program of the machine that deploys: it runs at least once
     pub command: Option<Command>,
+    /// The certificate of a webhook
+    pub init_cert: Option<InitCert>,
 }
 
 fn both() -> Vec<Occasion> {

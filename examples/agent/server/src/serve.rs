@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, Version, header};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use serde_json::Value;
@@ -27,6 +27,9 @@ use tokio_rustls::TlsAcceptor;
 const LARGEST: usize = 8 << 20;
 /// How long a client may take for its part of a handshake, and for what it began when we end.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a connection may be idle: an API server ends it after 90 seconds itself, and if we were first, a review that
+/// comes just then would fail.
+const IDLE: Duration = Duration::from_mins(2);
 /// How often the directory of the pair is looked at.
 const GLANCE: Duration = Duration::from_secs(1);
 
@@ -188,13 +191,18 @@ where
     let service = service_fn(move |request: Request<Incoming>| {
         let state = Arc::clone(&state);
         async move {
-            let response =
+            let version = request.version();
+            let mut response =
                 if reviews { review(request, &state).await } else { health::answer(request.uri().path(), &state) };
+            // A connection that ends between two reviews fails the next one, so each ends with an answer.
+            if state.is_draining() && version == Version::HTTP_11 {
+                response.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
+            }
             Ok::<_, Infallible>(response.map(|text| Full::new(Bytes::from(text))))
         }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
-    server.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    server.http1().timer(TokioTimer::new()).header_read_timeout(IDLE);
     server.http2().timer(TokioTimer::new()).keep_alive_interval(PATIENCE);
     let mut connection = std::pin::pin!(server.serve_connection(TokioIo::new(stream), service));
     // A client that goes away in the middle is its own business.

@@ -110,7 +110,7 @@ fn a_new_ca_is_trusted_everywhere_before_anybody_shows_what_it_vouches_for() {
     let at_first = trust(Some(&pair), Some(&old), &[], &[&old.certificate]);
     let previous = vec![old.certificate.clone()];
     let step = next(&at_first, &wanted, &made, now());
-    assert_eq!(step, Next::WriteAuthority { is_new: true, previous });
+    assert_eq!(step, Next::WriteAuthority { new: Some("a new CA was asked for".to_owned()), previous });
     let written = trust(Some(&pair), Some(&new), &[&old.certificate], &[&old.certificate]);
     let both = vec![new.certificate.clone(), old.certificate.clone()];
     assert_eq!(next(&written, &wanted, &made, now()), Next::Extend { target: 0, certificates: both });
@@ -133,8 +133,9 @@ fn a_renewed_certificate_keeps_its_ca_while_that_lasts() {
     let short = Ca::new(DAY * 100, now());
     let ending = trust(Some(&short.pair(DAY * 30, "2026-02-08T12:00:00Z".parse().unwrap())), Some(&short), &[], &[]);
     let previous = vec![short.certificate.clone()];
+    let why = "the CA ends on 2026-06-09T12:00:00Z, before a certificate of 365 days would";
     let step = next(&ending, &options(), &Made::default(), now());
-    assert_eq!(step, Next::WriteAuthority { is_new: true, previous });
+    assert_eq!(step, Next::WriteAuthority { new: Some(why.to_owned()), previous });
 }
 
 #[test]

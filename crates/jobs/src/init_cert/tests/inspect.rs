@@ -109,7 +109,7 @@ fn what_cannot_stay_says_why() {
         ),
         (
             short.other_pair(&PKCS_ECDSA_P256_SHA256, |parameters| {
-                set_life(parameters, "2026-02-27T12:00:00Z".parse().unwrap(), DAY * 90)
+                set_life(parameters, "2026-02-27T12:00:00Z".parse().unwrap(), DAY * 90);
             }),
             "its CA has ended",
         ),

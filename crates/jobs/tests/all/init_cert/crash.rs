@@ -81,7 +81,9 @@ impl Scene {
             Self::Create => options(),
             Self::Forced | Self::Unseen => Options { force: true, ..options() },
             Self::Reload => Options { force: true, deployments: Vec::new(), ..options() },
-            Self::Leaf => Options { renew_before: RenewBefore::Left(DAY * 365 - Duration::from_mins(30)), ..options() },
+            Self::Leaf => {
+                Options { renew_before: RenewBefore::Left(DAY * 364 + Duration::from_mins(23 * 60 + 30)), ..options() }
+            }
             Self::Both => Options { renew_before: RenewBefore::Left(DAY * 330), ..options() },
         }
     }
@@ -121,15 +123,14 @@ async fn play(scene: Scene, disturbance: &Disturbance) -> Result<Vec<Call>, Stri
             result = run => Some(result),
             () = calls.stopped() => None,
         };
-        match ended {
-            Some(result) => drop(result.map_err(|error| error.to_string())?),
-            None => {
-                // A new process knows nothing, its calls go well, and nobody asks it to force anything.
-                world.faults = Faults::new(0);
-                let again = Options { force: false, ..wanted };
-                let second = world.surroundings(Some("second"));
-                init_cert(&second, &again).await.map_err(|error| format!("again: {error}"))?;
-            }
+        if let Some(result) = ended {
+            result.map_err(|error| error.to_string())?;
+        } else {
+            // A new process knows nothing, its calls go well, and nobody asks it to force anything.
+            world.faults = Faults::new(0);
+            let again = Options { force: false, ..wanted };
+            let second = world.surroundings(Some("second"));
+            init_cert(&second, &again).await.map_err(|error| format!("again: {error}"))?;
         }
     }
     judge(&world).await.map(|()| calls.calls())

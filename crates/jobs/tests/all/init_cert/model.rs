@@ -101,7 +101,7 @@ impl Model {
 
     /// What a pod shows now, if it runs.
     pub(crate) fn shown_by(&self, pod: &str) -> Option<Loaded> {
-        let started = self.drydock.witness().into_iter().filter(|start| start.pod == pod).next_back()?;
+        let started = self.drydock.witness().into_iter().rfind(|start| start.pod == pod)?;
         self.state.lock().unwrap().at(started.at, self.drydock.now())
     }
 
