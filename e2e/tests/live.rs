@@ -64,11 +64,13 @@ const SUITES: &[&[Test]] = &[
     flux::solution::TESTS,
     flux::drift::TESTS,
     flux::release_hooks::TESTS,
+    flux::agent::TESTS,
     argocd::old::TESTS,
     argocd::fixed::TESTS,
     argocd::failing::TESTS,
     argocd::database::TESTS,
     argocd::release_hooks::TESTS,
+    argocd::agent::TESTS,
 ];
 
 fn main() -> ExitCode {

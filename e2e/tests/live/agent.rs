@@ -66,10 +66,10 @@ pub(crate) fn values(namespace: &str, mode: Mode) -> Value {
         "initCertJob": {
             "image": image(JOBWRIGHT.image),
             "schedule": null,
-            "ttlSecondsAfterFinished": 15,
+            "ttlSecondsAfterFinished": 45,
             "args": ["--settle", "1s"],
         },
-        "initBackfillJob": {"image": image(JOBWRIGHT.image), "schedule": null, "ttlSecondsAfterFinished": 15},
+        "initBackfillJob": {"image": image(JOBWRIGHT.image), "schedule": null, "ttlSecondsAfterFinished": 45},
         "releaseHooks": {"mode": mode.to_string()},
     })
 }
@@ -122,13 +122,11 @@ impl Agent<'_> {
         let name = format!("{}-refused", self.stage.namespace());
         let labels = json!({"asks": self.stage.namespace(), "jobwright.local/refused": "not-today"});
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
-        match self.stage.try_apply(&namespace)? {
-            Err(said) => ensure!(said.contains("denied the request: not-today"), "it was refused by `{said}`"),
-            Ok(()) => {
-                self.stage.kubectl(&["delete", "namespace", &name])?;
-                anyhow::bail!("the webhook was not asked");
-            }
-        }
+        let Err(said) = self.stage.try_apply(&namespace)? else {
+            self.stage.kubectl(&["delete", "namespace", &name])?;
+            anyhow::bail!("the webhook was not asked");
+        };
+        ensure!(said.contains("denied the request: not-today"), "it was refused by `{said}`");
         Ok(())
     }
 

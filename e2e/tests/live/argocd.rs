@@ -1,6 +1,8 @@
 //! The story of a migration Job whose helper makes it a hook only on upgrades, under Argo CD: the old helper, the fixed
 //! one, and a hook that needs what the same chart brings later.
 
+#[path = "argocd/agent.rs"]
+pub(crate) mod agent;
 #[path = "argocd/application.rs"]
 mod application;
 #[path = "argocd/database.rs"]

@@ -4,6 +4,8 @@
 //! Waits and pauses are those of the controllers; unless said, a release is looked at every 20 s and an action may take
 //! 60 s. "Legacy" is the waiter of Helm 3, "poller" the one that is used unless another is named.
 
+#[path = "flux/agent.rs"]
+pub(crate) mod agent;
 #[path = "flux/attempts.rs"]
 pub(crate) mod attempts;
 #[path = "flux/drift.rs"]

@@ -36,7 +36,7 @@ pub(super) fn task(arguments: &arguments::Backfill) -> Result<Task, Failure> {
         resume_within: start.resume_within.duration(),
         once: start.unless_complete.clone().map(|key| Once {
             key,
-            holds: start.complete_for.map(|time| time.duration()),
+            holds: start.complete_for.map(jobwright_release::Period::duration),
             force: start.force,
         }),
     };
