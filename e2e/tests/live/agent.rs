@@ -66,10 +66,10 @@ pub(crate) fn values(namespace: &str, mode: Mode) -> Value {
         "initCertJob": {
             "image": image(JOBWRIGHT.image),
             "schedule": null,
-            "ttlSecondsAfterFinished": 45,
+            "ttlSecondsAfterFinished": 60,
             "args": ["--settle", "1s"],
         },
-        "initBackfillJob": {"image": image(JOBWRIGHT.image), "schedule": null, "ttlSecondsAfterFinished": 45},
+        "initBackfillJob": {"image": image(JOBWRIGHT.image), "schedule": null, "ttlSecondsAfterFinished": 60},
         "releaseHooks": {"mode": mode.to_string()},
     })
 }

@@ -115,10 +115,10 @@ jobs:
         "27:3 `keep` is for jobs that are pods",
         "27:16 `runs` has to be at least 1",
         "28:22 `program` has to be a text, and this is a list",
-        "29:3 job `hello` does more than one thing (one of `pod`, `podFrom`, `adopt`, `growVolume`, `backfill`, `command`)",
+        "29:3 job `hello` does more than one thing (one of `pod`, `podFrom`, `initCert`, `backfill`, `adopt`, `growVolume`, `command`)",
         "29:10 job `hello` belongs to no component, so `adopt` has to name its `release`",
         "29:20 `objects` needs at least 1",
-        "30:7 job `idle` does nothing (give it one of `pod`, `podFrom`, `adopt`, `growVolume`, `backfill`, `command`)",
+        "30:7 job `idle` does nothing (give it one of `pod`, `podFrom`, `initCert`, `backfill`, `adopt`, `growVolume`, `command`)",
     ];
     assert_eq!(told(text), expected);
 }
