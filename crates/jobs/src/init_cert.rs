@@ -17,7 +17,7 @@
 //!
 //! let report = init_cert(&around, &options).await?;
 //! assert_eq!((report.action, report.reason.as_str()), (Action::Created, "there is no Secret `hook-tls`"));
-//! assert_eq!(report.days_left(), Some(364), "365, but for a moment");
+//! assert!(report.days_left() >= Some(364));
 //!
 //! let again = init_cert(&around, &options).await?;
 //! assert_eq!(again.action, Action::Kept);
