@@ -184,7 +184,7 @@ impl Options {
         let objects =
             [&self.secret, &authority].into_iter().chain(&self.lock).chain(&self.deployments).map(String::as_str);
         for name in objects.chain(self.targets.names().map(|(_, name)| name)) {
-            if !is_domain(name) {
+            if !is_object_name(name) {
                 return refuse(format!("`{name}` cannot be the name of an object"));
             }
         }
@@ -236,6 +236,14 @@ impl Targets {
     }
 }
 
+/// Names of objects are domains whose parts may be of any length.
+fn is_object_name(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_part =
+        |part: &str| !part.is_empty() && !part.starts_with('-') && !part.ends_with('-') && part.bytes().all(inner);
+    text.len() <= 253 && text.split('.').all(is_part)
+}
+
 fn is_domain(text: &str) -> bool {
     text.len() <= 253 && !text.is_empty() && text.split('.').all(jobwright_engine::is_identifier)
 }
@@ -252,6 +260,24 @@ pub(super) fn show(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_an_objects_name_may_be_long() {
+        let long = "a".repeat(200);
+        for (name, fits) in [
+            ("a", true),
+            (&*long, true),
+            ("a.b-c", true),
+            ("", false),
+            ("a..b", false),
+            ("-a", false),
+            ("a-", false),
+            ("A", false),
+        ] {
+            assert_eq!(is_object_name(name), fits, "{name}");
+        }
+        assert!(!is_object_name(&"a".repeat(254)) && !is_domain(&long));
+    }
 
     fn problem(change: impl FnOnce(&mut Options)) -> String {
         let mut options = Options::new("shop", "hook", "hook-tls");
