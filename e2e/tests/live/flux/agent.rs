@@ -43,7 +43,7 @@ fn release(stage: &Stage<'_>, values: &Value) -> Value {
 fn once(stage: &Stage<'_>, mode: Mode) -> Result<()> {
     let chart = files(Path::new(CHART), "agent/")?;
     let chart: Vec<(&str, &str)> = chart.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-    source(stage, &chart)?;
+    let _repository = source(stage, &chart)?;
     let mut values = values(stage.namespace(), mode);
     if mode == Mode::Plain {
         // What heals makes a Job again that has gone.
