@@ -42,6 +42,7 @@ async fn deploy(file: &PlanFile, drydock: &Drydock) -> Result<()> {
         force: false,
         unlock: false,
         environment: jobwright_release::Environment::default(),
+        dialling: jobwright_release::Dialling::Not("nobody serves".to_owned()),
     };
     let report = deployment.deploy(CancellationToken::new(), Events::nowhere()).await?;
     ensure!(report.outcome == DeployOutcome::Succeeded, "{report:?}");

@@ -21,6 +21,7 @@ pub use plan::{Finding, Findings, Period, PlanFile, Renewal, plan_schema};
 pub use record::{Deployed, Deploying, HelmProcess, ObjectKey, Record, Records};
 
 pub use jobwright_jobs::backfill::Environment;
+pub use jobwright_jobs::init_cert::Dialling;
 
 use jobwright_engine::{Failure, Refusal};
 

@@ -130,7 +130,7 @@ async fn deploy(directory: &Path, version: &str, drydock: &Drydock, faults: &Fau
         force: false,
         unlock: false,
         environment: Environment::default(),
-        dialling: jobwright_jobs::init_cert::Dialling::Not("nobody serves".to_owned()),
+        dialling: jobwright_release::Dialling::Not("nobody serves".to_owned()),
     };
     let done = deployment.deploy(CancellationToken::new(), Events::nowhere());
     let done = tokio::time::timeout(Duration::from_hours(6), done).await.map_err(|_| "it hangs".to_owned())?;
