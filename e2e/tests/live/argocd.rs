@@ -37,6 +37,8 @@ const SOON: Duration = Duration::from_mins(4);
 const FIVE_RETRIES: Duration = Duration::from_mins(8);
 
 const ALL_RUN: &str = "successfully synced (all tasks run)";
+/// What it says instead if hooks after the sync were the last.
+const NO_MORE: &str = "successfully synced (no more tasks)";
 const SUCCEEDED: &str = "Reached expected number of succeeded pods";
 const BACKOFF: &str = "Job has reached the specified backoff limit";
 const UNSUCCESSFUL: &str = "one or more synchronization tasks completed unsuccessfully";

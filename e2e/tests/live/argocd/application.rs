@@ -1,6 +1,6 @@
 //! An Application: made, committed to, synced by hand, and what Argo CD says of it.
 
-use super::{ALL_RUN, SOON};
+use super::{ALL_RUN, NO_MORE, SOON};
 use anyhow::Result;
 use jobwright_e2e::live::{Film, Repository, Stage};
 use regex::Regex;
@@ -141,7 +141,8 @@ impl<'a> Application<'a> {
     pub(super) fn until_synced(&self, revisions: usize) -> Result<Value> {
         self.until(&format!("{revisions} revisions to be synced"), SOON, |status| {
             let synced = status["history"].as_array().map_or(0, Vec::len);
-            status["operationState"]["phase"] == "Succeeded" && self.message(status) == ALL_RUN && synced == revisions
+            let is_over = [ALL_RUN, NO_MORE].contains(&&*self.message(status));
+            status["operationState"]["phase"] == "Succeeded" && is_over && synced == revisions
         })
     }
 
