@@ -14,6 +14,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("roles of the agent name what they are for", least),
     ("containers of the agent may do little", restricted),
     ("values that the agent does not know are told", unknown),
+    ("the longest name of a release fits the agent", longest),
 ];
 
 const MODES: [&str; 2] = ["releaseHooks.mode=hook", "releaseHooks.mode=plain"];
@@ -182,6 +183,19 @@ fn unknown(helm: &Renderer) -> Result<()> {
     for set in ["initCertJob.imagePullSecrets=x", "initBackfillJob.run=Sometimes", "webhook.failurePolicy=Perhaps"] {
         let said = helm.refusal("a", &repository("examples/agent"), &["--set", set])?;
         ensure!(said.contains(set.split(['.', '=']).nth(1).unwrap_or_default()), "{set}: {said}");
+    }
+    Ok(())
+}
+
+fn longest(helm: &Renderer) -> Result<()> {
+    let release = "r".repeat(53);
+    for mode in MODES {
+        let rendered = helm.template(&release, &repository("examples/agent"), &["--set", mode])?;
+        for (kind, limit) in [("Job", 63), ("CronJob", 52), ("Service", 63), ("Deployment", 63)] {
+            for object in rendered.all(kind) {
+                ensure!(name(object).len() <= limit && !name(object).ends_with('-'), "{kind} {}", name(object));
+            }
+        }
     }
     Ok(())
 }
