@@ -4,6 +4,7 @@
 //! what it says, the revisions it records, the objects it leaves, the containers that ran. [`scenario::load`] reads them,
 //! [`play::Stage`] plays one in a namespace of its own, on a cluster or on a drydock, and [`report`] tells how they ended.
 
+pub mod cargo;
 pub mod chart;
 mod clock;
 pub mod cluster;

@@ -47,20 +47,30 @@ pub(crate) fn run(quick: bool, only: Option<&str>) -> Result<()> {
     let drydock = Program::build(&root, &packages, "target/release/jobwright-bench")?;
     let peer = Peer::build(&root);
     let bench = Bench { root, drydock, peer, quick };
-    let mut page = format!(
-        "# Benchmarks\n\nMade by `cargo xtask bench`, everything in one run. Instructions are the same on every run; times are those of\n\
+    let path = bench.root.join("docs/benchmarks.md");
+    let head = format!(
+        "# Benchmarks\n\nMade by `cargo xtask bench`, every section in one run. Instructions are the same on every run; times are those of\n\
          this machine, so their ratios say more. A ratio is what drydock takes to what the other takes. Less is better throughout.\n\n{}",
         machine::describe(&bench)
     );
-    for (title, section) in SECTIONS.iter().filter(|(title, _)| only.is_none_or(|only| title.contains(only))) {
-        println!("measuring {title}");
-        page.push_str(&format!("\n## {title}\n\n{}", section(&bench)?));
+    let before = std::fs::read_to_string(&path).unwrap_or_default();
+    let kept = if machine::is_same(&before, &head) { before.as_str() } else { "" };
+    let mut page = head;
+    for (title, section) in SECTIONS {
+        let heading = format!("\n## {title}\n\n");
+        if only.is_none_or(|only| title.contains(only)) {
+            println!("measuring {title}");
+            page.push_str(&heading);
+            page.push_str(&section(&bench)?);
+        } else if let Some((_, rest)) = kept.split_once(&heading) {
+            page.push_str(&heading);
+            page.push_str(rest.split_once("\n## ").map_or(rest, |(text, _)| text));
+        }
     }
-    if quick || only.is_some() {
+    if quick {
         println!("{page}");
         return Ok(());
     }
-    let path = bench.root.join("docs/benchmarks.md");
     std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
     println!("wrote docs/benchmarks.md");
     Ok(())

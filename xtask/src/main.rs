@@ -31,7 +31,7 @@ enum Command {
         /// Measure a tenth of it and only show the page
         #[arg(long)]
         quick: bool,
-        /// Measure only the sections with this in their title, and only show them
+        /// Measure only the sections with this in their title; the others stay as they are
         #[arg(long, value_name = "TEXT")]
         only: Option<String>,
     },

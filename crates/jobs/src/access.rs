@@ -123,18 +123,43 @@ pub async fn missing(
 /// A Role that grants permissions, and a ClusterRole for those about objects of no namespace, ready to be applied.
 pub fn roles(name: &str, namespace: &str, permissions: &BTreeSet<Permission>) -> String {
     let (wide, local): (Vec<_>, Vec<_>) = permissions.iter().partition(|permission| permission.is_cluster_wide);
-    let role = |kind: &str, metadata: String, rules: String| {
-        let head = "apiVersion: rbac.authorization.k8s.io/v1";
-        (!rules.is_empty()).then(|| format!("{head}\nkind: {kind}\nmetadata:\n{metadata}rules:\n{rules}"))
-    };
-    let local = role("Role", format!("  name: {name}\n  namespace: {namespace}\n"), rules(&local));
+    let local = role(name, Some(namespace), &rules(&local));
     // Roles of one name in two namespaces do not meet, but these would.
-    let wide = role("ClusterRole", format!("  name: {name}-{namespace}\n"), rules(&wide));
+    let wide = role(&format!("{name}-{namespace}"), None, &rules(&wide));
     [local, wide].into_iter().flatten().collect::<Vec<_>>().join("---\n")
 }
 
-/// The rules of a role: what is allowed on the same objects is in one.
-fn rules(permissions: &[&Permission]) -> String {
+/// A Role, or without a namespace a ClusterRole; none without rules.
+pub(crate) fn role(name: &str, namespace: Option<&str>, rules: &[Rule<'_>]) -> Option<String> {
+    let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
+    let place = namespace.map(|namespace| format!("  namespace: {namespace}\n")).unwrap_or_default();
+    let head = format!("apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\n{place}");
+    let rules: String = rules.iter().map(ToString::to_string).collect();
+    (!rules.is_empty()).then(|| format!("{head}rules:\n{rules}"))
+}
+
+/// A rule of a role.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) resources: Vec<&'a str>,
+    /// Only the objects of these names; all if there are none.
+    pub(crate) names: Vec<&'a str>,
+    pub(crate) verbs: Vec<&'a str>,
+}
+
+impl fmt::Display for Rule<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "- apiGroups: [\"{}\"]\n  resources: [{}]", self.group, self.resources.join(", "))?;
+        if !self.names.is_empty() {
+            writeln!(formatter, "  resourceNames: [{}]", self.names.join(", "))?;
+        }
+        writeln!(formatter, "  verbs: [{}]", self.verbs.join(", "))
+    }
+}
+
+/// The rules that grant permissions: what is allowed on the same objects is in one.
+fn rules<'a>(permissions: &[&'a Permission]) -> Vec<Rule<'a>> {
     let mut names: BTreeMap<(&str, &str, &str), BTreeSet<Option<&str>>> = BTreeMap::new();
     for permission in permissions {
         let Permission { group, resource, verb, name, .. } = permission;
@@ -146,12 +171,8 @@ fn rules(permissions: &[&Permission]) -> String {
         let names = if names.contains(&None) { Vec::new() } else { names.into_iter().flatten().collect() };
         verbs.entry((group, resource, names)).or_default().push(verb);
     }
-    let rule = |((group, resource, names), verbs): (&(&str, &str, Vec<&str>), &Vec<&str>)| {
-        let names = if names.is_empty() { String::new() } else { format!("  resourceNames: [{}]\n", names.join(", ")) };
-        let verbs = verbs.join(", ");
-        format!("- apiGroups: [\"{group}\"]\n  resources: [{resource}]\n{names}  verbs: [{verbs}]\n")
-    };
-    verbs.iter().map(rule).collect()
+    let rule = |((group, resource, names), verbs)| Rule { group, resources: vec![resource], names, verbs };
+    verbs.into_iter().map(rule).collect()
 }
 
 #[cfg(test)]

@@ -68,9 +68,21 @@ pub(super) fn start(site: &Site<'_>) -> Result<(), Error> {
         .environment("PATH", SYSTEM_PATH)
         .start(site.place)?;
     let kubectl = site.kubectl("default");
+    let says = |path: &str| kubectl.run(&["get", "node", &node, "--output", &format!("jsonpath={path}")]);
     site.until("kubelet", "node ready", Duration::from_mins(2), || {
-        let ready = "jsonpath={.status.conditions[?(@.type=='Ready')].status}";
-        kubectl.run(&["get", "node", &node, "--output", ready]).is_ok_and(|status| status == "True")
+        says("{.status.conditions[?(@.type=='Ready')].status}").is_ok_and(|status| status == "True")
+    })?;
+    // A node that lacks room is ready, and takes no pods.
+    let taints = "{.spec.taints[*].key}";
+    site.until("kubelet", "node takes pods", Duration::from_secs(30), || {
+        says(taints).is_ok_and(|taints| taints.is_empty())
+    })
+    .map_err(|error| match says(taints) {
+        Ok(taints) if !taints.is_empty() => Error::Cluster {
+            name: site.place.name().to_string(),
+            problem: format!("its node takes no pods, by {taints}; does the machine lack room on disk or memory?"),
+        },
+        _ => error,
     })
 }
 

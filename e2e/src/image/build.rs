@@ -1,5 +1,6 @@
 //! Our own programs without dynamic libraries, which is what an image of one file needs.
 
+use crate::cargo::{cargo, workspace};
 use crate::error::Error;
 use crate::install::{Effort, debian};
 use std::path::{Path, PathBuf};
@@ -66,14 +67,9 @@ impl Own {
         (effort.tell)(&format!("building {} for {target}", self.program));
         let build = ["build", "--quiet", "--locked", "--profile", quality.profile(), "--target", &target];
         let what = ["--package", self.package, "--bin", self.program];
-        run(Command::new("cargo").args(build).args(what).current_dir(workspace()))?;
+        run(cargo().args(build).args(what))?;
         Ok(target_directory()?.join(target).join(quality.profile()).join(self.program))
     }
-}
-
-/// The sources that this was built from.
-fn workspace() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 fn has_target(target: &str) -> bool {
@@ -87,9 +83,7 @@ fn target_directory() -> Result<PathBuf, Error> {
     struct Metadata {
         target_directory: PathBuf,
     }
-    let said = run(Command::new("cargo")
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
-        .current_dir(workspace()))?;
+    let said = run(cargo().args(["metadata", "--format-version", "1", "--no-deps", "--offline"]))?;
     let metadata: Metadata = serde_json::from_str(&said).map_err(Error::json("what Cargo says about the workspace"))?;
     Ok(metadata.target_directory)
 }

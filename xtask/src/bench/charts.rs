@@ -2,6 +2,7 @@
 
 use super::{Bench, ratio};
 use anyhow::{Context as _, Result, ensure};
+use jobwright_e2e::cargo::cargo;
 use jobwright_e2e::cluster::{Name, Place};
 use jobwright_e2e::tools::Tools;
 use std::fmt::Write as _;
@@ -26,7 +27,7 @@ pub(super) fn section(bench: &Bench) -> Result<String> {
          `helmfile sync` {HELMFILE} with `wait`. jobwright and helmfile deploy {AT_ONCE} at once. Each is timed {TIMES} times, each time in a\n\
          new namespace, in turn; the median counts. Ratios are what jobwright takes to what the other takes.\n\n"
     );
-    let cluster = match Cluster::start(bench) {
+    let cluster = match Cluster::start() {
         Ok(cluster) => cluster,
         Err(why) => return Ok(format!("{page}Not measured: {why:#}.\n")),
     };
@@ -47,8 +48,7 @@ pub(super) fn section(bench: &Bench) -> Result<String> {
 }
 
 /// A real cluster that is ended with this.
-struct Cluster<'a> {
-    root: &'a Path,
+struct Cluster {
     tools: PathBuf,
     kubeconfig: PathBuf,
 }
@@ -56,20 +56,15 @@ struct Cluster<'a> {
 /// Deploys all charts in a namespace.
 type Deploy<'a> = &'a dyn Fn(&str) -> Result<()>;
 
-impl<'a> Cluster<'a> {
-    fn start(bench: &'a Bench) -> Result<Self> {
+impl Cluster {
+    fn start() -> Result<Self> {
         let tools = Tools::directory(None)?;
         let helmfile = format!("helmfile-{HELMFILE}");
-        run(Command::new("cargo").current_dir(&bench.root).args(["xtask", "tools", &helmfile]))?;
+        run(cargo().args(["xtask", "tools", &helmfile]))?;
         let name: Name = CLUSTER.parse()?;
-        let cluster = Self { root: &bench.root, tools, kubeconfig: Place::of(&name).kubeconfig() };
-        cluster.command(&["up", "--name", CLUSTER, "--with", "helm3,helm4"])?;
+        let cluster = Self { tools, kubeconfig: Place::of(&name).kubeconfig() };
+        run_cluster(&["up", "--name", CLUSTER, "--with", "helm3,helm4"])?;
         Ok(cluster)
-    }
-
-    fn command(&self, words: &[&str]) -> Result<()> {
-        let cargo = ["run", "--quiet", "--package", "jobwright-e2e", "--bin", "cluster", "--"];
-        run(Command::new("cargo").current_dir(self.root).args(cargo).args(words))
     }
 
     /// The seconds of jobwright, helm and helmfile, for a first deploy and for one where nothing has changed.
@@ -120,10 +115,10 @@ impl<'a> Cluster<'a> {
     }
 }
 
-impl Drop for Cluster<'_> {
+impl Drop for Cluster {
     fn drop(&mut self) {
         // What is left is found, and said, by the next `up` or `down`.
-        let _ = self.command(&["down", "--name", CLUSTER]);
+        let _ = run_cluster(&["down", "--name", CLUSTER]);
     }
 }
 
@@ -137,6 +132,11 @@ fn time(work: impl FnOnce() -> Result<()>) -> Result<f64> {
 fn median(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[seconds.len() / 2]
+}
+
+fn run_cluster(words: &[&str]) -> Result<()> {
+    let program = ["run", "--quiet", "--package", "jobwright-e2e", "--bin", "cluster", "--"];
+    run(cargo().args(program).args(words))
 }
 
 fn run(command: &mut Command) -> Result<()> {

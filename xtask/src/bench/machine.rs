@@ -31,6 +31,15 @@ pub(super) fn describe(bench: &Bench) -> String {
     )
 }
 
+/// Whether two pages are of the same machine: figures of different ones do not go together.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    let machine = |page: &str| {
+        let line = page.lines().find(|line| line.starts_with("- Machine: "))?;
+        Some(line.rsplit_once(", ").map_or(line, |(machine, _)| machine).to_owned())
+    };
+    machine(one) == machine(other)
+}
+
 /// Which share of their time the processors have nothing to do: what else runs makes times longer.
 fn idle() -> Option<f64> {
     let (idle, all) = processor_time()?;

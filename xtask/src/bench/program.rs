@@ -1,6 +1,7 @@
 //! A program that is measured: built once, run as often as needed.
 
 use anyhow::{Context as _, Result, bail, ensure};
+use jobwright_e2e::cargo::cargo;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,8 +32,8 @@ pub(super) enum Peer {
 impl Program {
     /// Builds a program in release mode.
     pub(super) fn build(root: &Path, arguments: &[&str], path: &str) -> Result<Self> {
-        let mut command = Command::new("cargo");
-        command.current_dir(root).args(["build", "--release", "--quiet"]).args(arguments);
+        let mut command = cargo();
+        command.args(["build", "--release", "--quiet"]).args(arguments);
         let status = command.status().context("cannot run cargo")?;
         ensure!(status.success(), "cargo build {} failed", arguments.join(" "));
         Ok(Self { path: root.join(path) })

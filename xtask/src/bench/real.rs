@@ -44,7 +44,8 @@ impl Server {
 
     fn start(&mut self, mut command: Command) -> Result<()> {
         let name = command.get_program().to_owned();
-        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let log = std::fs::File::create(self.log(self.processes.len())).context("cannot make a log")?;
+        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
         self.processes.push(process.with_context(|| format!("cannot start {}", name.display()))?);
         Ok(())
     }
@@ -69,11 +70,17 @@ impl Server {
         self.started.elapsed()
     }
 
+    /// Where one of its processes tells what it does.
+    fn log(&self, process: usize) -> PathBuf {
+        self.directory.path().join(format!("{process}.log"))
+    }
+
     /// Whether it still runs.
     pub(super) fn check(&mut self) -> Result<()> {
-        for process in &mut self.processes {
-            if let Some(status) = process.try_wait()? {
-                bail!("the server ended with {status}");
+        for index in 0..self.processes.len() {
+            if let Some(status) = self.processes[index].try_wait()? {
+                let said = std::fs::read_to_string(self.log(index)).unwrap_or_default();
+                bail!("the server ended with {status}, and said:\n{}", said.lines().last().unwrap_or_default());
             }
         }
         Ok(())
@@ -137,7 +144,9 @@ impl Tools {
         let [client, peer, secure] = [free_port()?, free_port()?, free_port()?];
         let (client, peer) = (format!("http://127.0.0.1:{client}"), format!("http://127.0.0.1:{peer}"));
         std::fs::write(file("tokens"), format!("{TOKEN},admin,admin,system:masters\n"))?;
-        std::fs::write(file("key"), rcgen::KeyPair::generate()?.serialize_pem())?;
+        let key = rcgen::KeyPair::generate()?;
+        std::fs::write(file("key"), key.serialize_pem())?;
+        std::fs::write(file("public-key"), key.public_key_pem())?;
         let text = kubeconfig(secure);
 
         let mut etcd = Command::new(&self.etcd_program);
@@ -155,7 +164,7 @@ impl Tools {
             "--disable-admission-plugins",
             "ServiceAccount",
         ]);
-        apiserver.arg("--service-account-key-file").arg(file("key"));
+        apiserver.arg("--service-account-key-file").arg(file("public-key"));
         apiserver.arg("--service-account-signing-key-file").arg(file("key"));
         apiserver.arg("--token-auth-file").arg(file("tokens")).arg("--cert-dir").arg(file("certificates"));
 

@@ -1,6 +1,7 @@
 //! The witness: every container that started, written down where nobody who is judged can write.
 
 use jiff::Timestamp;
+use std::collections::BTreeMap;
 
 /// A container that started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,18 +31,21 @@ pub struct Started {
 #[derive(Debug, Default)]
 pub(crate) struct Witness {
     started: Vec<Started>,
+    /// How often, by namespace, owner and container: nothing is counted again for every start.
+    counts: BTreeMap<[String; 3], u32>,
 }
 
 impl Witness {
     /// How often this container of this owner has started.
     pub(crate) fn starts_of(&self, namespace: &str, owner: &str, container: &str) -> u32 {
-        let same = |started: &&Started| {
-            started.namespace == namespace && started.owner == owner && started.container == container
-        };
-        u32::try_from(self.started.iter().filter(same).count()).unwrap_or(u32::MAX)
+        let key = [namespace, owner, container].map(str::to_owned);
+        self.counts.get(&key).copied().unwrap_or_default()
     }
 
     pub(crate) fn note(&mut self, started: Started) {
+        let key = [&started.namespace, &started.owner, &started.container].map(Clone::clone);
+        let count = self.counts.entry(key).or_default();
+        *count = count.saturating_add(1);
         self.started.push(started);
     }
 

@@ -73,6 +73,8 @@ pub(crate) struct Batcher<'r> {
     limits: BatchLimits,
     body: Vec<u8>,
     records: usize,
+    /// Memory of a batch that has gone.
+    room: Vec<u8>,
 }
 
 /// A batch that is full.
@@ -97,14 +99,14 @@ pub(crate) enum Added {
 
 impl<'r> Batcher<'r> {
     pub(crate) fn new(writer: Writer<'r>, limits: BatchLimits) -> Self {
-        Self { writer, limits, body: Vec::new(), records: 0 }
+        Self { writer, limits, body: Vec::new(), records: 0, room: Vec::new() }
     }
 
     /// Adds an object.
     pub(crate) fn add(&mut self, object: &[u8]) -> Result<Added, Unreadable> {
         let before = self.body.len();
         if self.body.capacity() == 0 {
-            self.body.reserve(self.limits.bytes + self.limits.bytes / 8);
+            self.body = self.begin();
         }
         match self.writer.write(object, &mut self.body) {
             Ok(Fate::Written) => {}
@@ -115,7 +117,7 @@ impl<'r> Batcher<'r> {
             }
         }
         if self.body.len() > self.limits.bytes && self.records > 0 {
-            let mut next = Vec::with_capacity(self.limits.bytes + self.limits.bytes / 8);
+            let mut next = self.begin();
             next.extend_from_slice(&self.body[before..]);
             self.body.truncate(before);
             let full = Full { body: std::mem::replace(&mut self.body, next), records: self.records };
@@ -127,6 +129,19 @@ impl<'r> Batcher<'r> {
             return Ok(self.take().map_or(Added::Yes, Added::Filled));
         }
         Ok(Added::Yes)
+    }
+
+    /// Room for a batch.
+    fn begin(&mut self) -> Vec<u8> {
+        let mut room = std::mem::take(&mut self.room);
+        room.clear();
+        room.reserve(self.limits.bytes + self.limits.bytes / 8);
+        room
+    }
+
+    /// Takes the memory of a batch back.
+    pub(crate) fn give_back(&mut self, room: Vec<u8>) {
+        self.room = room;
     }
 
     /// What has been added and is not in a batch yet.

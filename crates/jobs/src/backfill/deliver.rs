@@ -24,7 +24,7 @@ pub(crate) struct Outbox {
     kind: Arc<str>,
     /// Counts objects that have arrived.
     sent: Counter,
-    on_its_way: Option<AbortOnDropHandle<Result<(), Stopped>>>,
+    on_its_way: Option<AbortOnDropHandle<Result<Vec<u8>, Stopped>>>,
 }
 
 impl Outbox {
@@ -32,19 +32,19 @@ impl Outbox {
         Self { shared, kind, sent, on_its_way: None }
     }
 
-    /// Sends a batch, once the one before it is settled.
-    pub(crate) async fn put(&mut self, full: Full, mark: Mark) -> Result<(), Stopped> {
-        self.settle().await?;
+    /// Sends a batch, once the one before it is settled. Gives the memory of that one, if nobody else has it.
+    pub(crate) async fn put(&mut self, full: Full, mark: Mark) -> Result<Vec<u8>, Stopped> {
+        let room = self.settle().await?;
         let (shared, kind, sent) = (Arc::clone(&self.shared), Arc::clone(&self.kind), self.sent.clone());
         let delivery = tokio::spawn(async move { deliver(&shared, &kind, full, mark, &sent).await });
         self.on_its_way = Some(AbortOnDropHandle::new(delivery));
-        Ok(())
+        Ok(room)
     }
 
-    /// Waits until nothing is on its way.
-    pub(crate) async fn settle(&mut self) -> Result<(), Stopped> {
+    /// Waits until nothing is on its way. Gives the memory of what was.
+    pub(crate) async fn settle(&mut self) -> Result<Vec<u8>, Stopped> {
         match &mut self.on_its_way {
-            None => Ok(()),
+            None => Ok(Vec::new()),
             Some(task) => {
                 let settled = task.await.unwrap_or(Err(Stopped));
                 self.on_its_way = None;
@@ -54,8 +54,8 @@ impl Outbox {
     }
 }
 
-/// Delivers a batch, and notes what became of it.
-async fn deliver(shared: &Shared, kind: &str, full: Full, mark: Mark, sent: &Counter) -> Result<(), Stopped> {
+/// Delivers a batch, and notes what became of it. Gives its memory.
+async fn deliver(shared: &Shared, kind: &str, full: Full, mark: Mark, sent: &Counter) -> Result<Vec<u8>, Stopped> {
     let Full { body, records } = full;
     let size = body.len();
     let id = BatchId { run: shared.run.clone(), kind: kind.to_owned(), number: mark.batch };
@@ -65,8 +65,14 @@ async fn deliver(shared: &Shared, kind: &str, full: Full, mark: Mark, sent: &Cou
     };
     // What goes in order is noted in order: nobody else sends until it is.
     let turn = if shared.sink.is_ordered() { Some(shared.turn.lock().await) } else { None };
+    let mut room = Vec::new();
     let delivered = match packed {
-        Ok(body) => send(shared, &Batch { id: id.clone(), records, size, body }).await?,
+        Ok(body) => {
+            let batch = Batch { id: id.clone(), records, size, body };
+            let sent = send(shared, &batch).await?;
+            room = batch.body.try_into_mut().map(Vec::from).unwrap_or_default();
+            sent
+        }
         Err(error) => Err(Problem::of(format!("it cannot be compressed: {error}"))),
     };
     match delivered {
@@ -89,7 +95,7 @@ async fn deliver(shared: &Shared, kind: &str, full: Full, mark: Mark, sent: &Cou
     }
     drop(turn);
     shared.save(false).await;
-    Ok(())
+    Ok(room)
 }
 
 /// Sends a batch until it has arrived, or was refused for good.

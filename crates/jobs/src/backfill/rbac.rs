@@ -1,6 +1,7 @@
 //! The least that whoever runs a backfill has to be allowed, as YAML that can be applied.
 
 use super::kind::Kind;
+use crate::access::{Rule, role};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a backfill does in a cluster.
@@ -26,67 +27,48 @@ const NAME: &str = "jobwright-backfill";
 impl Needs {
     /// Roles that allow all of it and nothing else.
     pub fn to_yaml(&self) -> String {
-        let mut documents = Vec::new();
         let (inside, outside): (Vec<&Kind>, Vec<&Kind>) =
             self.kinds.iter().partition(|kind| kind.namespaced && !self.namespaces.is_empty());
-        if !outside.is_empty() {
-            documents.push(role("ClusterRole", None, &list_rules(&outside)));
+        let everywhere = role(NAME, None, &list_rules(&outside));
+        let mut places: BTreeMap<&str, Vec<Rule<'_>>> = BTreeMap::new();
+        for namespace in &self.namespaces {
+            places.entry(namespace).or_default().extend(list_rules(&inside));
         }
-        let kept = self.keep_rules();
-        let mut places: BTreeMap<&str, String> = BTreeMap::new();
-        for namespace in self.namespaces.iter().filter(|_| !inside.is_empty()) {
-            places.entry(namespace).or_default().push_str(&list_rules(&inside));
-        }
-        if !kept.is_empty() {
-            places.entry(&self.namespace).or_default().push_str(&kept);
-        }
-        documents.extend(places.iter().map(|(namespace, rules)| role("Role", Some(namespace), rules)));
-        documents.join("---\n")
+        places.entry(&self.namespace).or_default().extend(self.keep_rules());
+        let somewhere = places.iter().filter_map(|(namespace, rules)| role(NAME, Some(namespace), rules));
+        everywhere.into_iter().chain(somewhere).collect::<Vec<_>>().join("---\n")
     }
 
-    fn keep_rules(&self) -> String {
-        let mut rules = String::new();
-        let mut keep = |group: &str, resource: &str, name: &str| {
-            // Nobody can be allowed to create by name.
-            rules.push_str(&rule(group, &[resource], Some(name), &["get", "update"]));
-            rules.push_str(&rule(group, &[resource], None, &["create"]));
-        };
-        if let Some(name) = &self.checkpoint {
-            keep("", "configmaps", name);
+    fn keep_rules(&self) -> Vec<Rule<'_>> {
+        let mut rules = Vec::new();
+        let kept = [("", "configmaps", &self.checkpoint), ("coordination.k8s.io", "leases", &self.lock)];
+        for (group, resource, name) in kept {
+            if let Some(name) = name {
+                rules.push(Rule { group, resources: vec![resource], names: vec![name], verbs: vec!["get", "update"] });
+                // Nobody can be allowed to create by name.
+                rules.push(Rule { group, resources: vec![resource], names: Vec::new(), verbs: vec!["create"] });
+            }
         }
-        if let Some(name) = &self.lock {
-            keep("coordination.k8s.io", "leases", name);
-        }
-        for name in &self.secrets {
-            rules.push_str(&rule("", &["secrets"], Some(name), &["get"]));
+        let names: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
+        if !names.is_empty() {
+            rules.push(Rule { group: "", resources: vec!["secrets"], names, verbs: vec!["get"] });
         }
         rules
     }
 }
 
-fn list_rules(kinds: &[&Kind]) -> String {
+fn list_rules<'a>(kinds: &[&'a Kind]) -> Vec<Rule<'a>> {
     let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for kind in kinds {
         groups.entry(&kind.group).or_default().insert(&kind.plural);
     }
-    let rules = groups
-        .iter()
-        .map(|(group, resources)| rule(group, &resources.iter().copied().collect::<Vec<_>>(), None, &["list"]));
-    rules.collect()
-}
-
-fn rule(group: &str, resources: &[&str], name: Option<&str>, verbs: &[&str]) -> String {
-    let names = name.map(|name| format!("  resourceNames: [{name}]\n")).unwrap_or_default();
-    format!(
-        "- apiGroups: [\"{group}\"]\n  resources: [{}]\n{names}  verbs: [{}]\n",
-        resources.join(", "),
-        verbs.join(", ")
-    )
-}
-
-fn role(kind: &str, namespace: Option<&str>, rules: &str) -> String {
-    let place = namespace.map(|namespace| format!("  namespace: {namespace}\n")).unwrap_or_default();
-    format!("apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {NAME}\n{place}rules:\n{rules}")
+    let rule = |(group, resources): (&'a str, BTreeSet<&'a str>)| Rule {
+        group,
+        resources: resources.into_iter().collect(),
+        names: Vec::new(),
+        verbs: vec!["list"],
+    };
+    groups.into_iter().map(rule).collect()
 }
 
 #[cfg(test)]

@@ -187,7 +187,9 @@ impl Worker<'_> {
         self.counts.retried = self.retried.load(Ordering::Relaxed);
         let position = self.place.clone();
         let mark = Mark { position, batch: self.batch, counts: self.counts, before: self.before };
-        self.outbox.put(full, mark).await
+        let room = self.outbox.put(full, mark).await?;
+        self.batcher.give_back(room);
+        Ok(())
     }
 
     /// Sends what is left over, and waits until everything has arrived.
@@ -195,7 +197,7 @@ impl Worker<'_> {
         if let Some(full) = self.batcher.take() {
             self.put(full).await?;
         }
-        self.outbox.settle().await
+        self.outbox.settle().await.map(drop)
     }
 
     /// Notes how it ended. What was read is sent, however that was.
