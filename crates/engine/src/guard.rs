@@ -93,6 +93,7 @@ mod tests {
             check("1.2.0", "1.4.0", None).unwrap(),
             "1.4.0 cannot follow 1.2.0: upgrades go through one minor version after the other, 1.3 next"
         );
+        assert!(check("1.4.0", "1.6.0", None).unwrap().ends_with("1.5 next"));
         assert_eq!(
             check("1.9.0", "2.0.0", None).unwrap(),
             "2.0.0 cannot follow 1.9.0: which version comes before 2.0 has to be declared with `upgradeFrom`"

@@ -40,9 +40,9 @@ pub(super) fn section(bench: &Bench) -> Result<String> {
     ));
     let more = bench.size(MORE);
     page.push_str(&format!(
-        "A step does not cost more for what is finished: the time of {} Jobs more, when so many others have finished and\n\
-         stay with their pods, relative to the first row. (The first thousands cost less: until what is remembered for watches\n\
-         is full, nothing is forgotten.)\n\n| finished before | cost of a Job |\n|---:|---:|\n",
+        "A step does no more for what is finished, as the instructions tell; it only finds its data in a larger memory. The time\n\
+         of {} Jobs more, when so many others have finished and stay with their pods, relative to the first row. (The first\n\
+         thousands cost less: until what is remembered for watches is full, nothing is forgotten.)\n\n| finished before | cost of a Job |\n|---:|---:|\n",
         whole(units(more))
     ));
     let mut first = None;

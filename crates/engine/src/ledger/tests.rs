@@ -124,3 +124,67 @@ fn the_logs_of_all_attempts_are_told_apart() {
     assert_eq!((ledger.log(7, 1), ledger.log(7, 2)), (Some("first"), Some("second")));
     let _ = Fingerprint::from(String::new());
 }
+
+#[test]
+fn what_was_tried_is_known_from_details_or_from_proofs() {
+    let keep = Keep { runs: 1, ..Keep::default() };
+    assert!(!Ledger::default().has_tried(&fingerprints("a")));
+    let cancelled = run(&Ledger::default(), "a", Outcome::Cancelled, "", &keep);
+    assert_eq!(cancelled.done, []);
+    assert!(cancelled.has_tried(&fingerprints("a")) && !cancelled.has_tried(&fingerprints("b")));
+    let proven = run(&run(&Ledger::default(), "a", Outcome::Succeeded, "", &keep), "b", Outcome::Cancelled, "", &keep);
+    assert_eq!(proven.runs.len(), 1);
+    assert!(proven.has_tried(&fingerprints("a")));
+}
+
+#[test]
+fn jobs_in_a_process_had_no_pods() {
+    let in_process = Ledger::default().begin(Active { job: String::new(), ..active(1, "a") }, "");
+    let in_cluster = Ledger::default().begin(active(1, "a"), "");
+    let end = |ledger: &Ledger| ledger.conclude(ending(Outcome::Succeeded, ""), "r", &Keep::default());
+    assert!(!Ledger::default().had_pods() && !in_process.had_pods() && !end(&in_process).had_pods());
+    assert!(in_cluster.had_pods() && end(&in_cluster).had_pods());
+}
+
+#[test]
+fn a_ledger_is_full_when_the_end_of_another_run_may_not_fit() {
+    let with = |length: usize| {
+        let fingerprint = Fingerprint::from("f".repeat(length));
+        let done = vec![Done { fingerprint, version: None, outcome: Outcome::Succeeded, run: 1 }];
+        Ledger { done, ..Ledger::default() }
+    };
+    let room = DONE_LIMIT - 256 - format::size_of_done(&with(0).done);
+    assert!(!with(room).is_full());
+    assert!(with(room + 1).is_full());
+}
+
+#[test]
+fn logs_are_kept_up_to_their_limit() {
+    let keep = Keep::default();
+    let half = "x".repeat(256 * 1024);
+    let ledger = run(&Ledger::default(), "a", Outcome::Failed, &half, &keep);
+    let ledger = run(&ledger, "b", Outcome::Failed, &half, &keep);
+    assert_eq!(ledger.logs.len(), 2);
+    assert_eq!(run(&ledger, "c", Outcome::Failed, "x", &keep).logs.len(), 2, "the oldest goes");
+}
+
+#[test]
+fn a_further_attempt_begins_anew() {
+    let stopping = Stopping { outcome: Outcome::Failed, reason: "it is late".to_owned() };
+    let stopped = Active { stopping: Some(stopping), ..active(1, "a") };
+    let at = Timestamp::from_second(90).unwrap();
+    let ending = Ending { next: Some((at, "job-1-2".to_owned())), ..ending(Outcome::Failed, "") };
+    let ledger = Ledger::default().begin(stopped, "").conclude(ending, "r", &Keep::default());
+    let active = ledger.active().unwrap();
+    assert_eq!((&active.stopping, active.started_at, active.not_before, &active.uid), (&None, at, Some(at), &None));
+}
+
+#[test]
+fn the_last_success_is_found_behind_failures() {
+    let keep = Keep::default();
+    let failed = run(&Ledger::default(), "a", Outcome::Failed, "", &keep);
+    assert_eq!(failed.last_success_at(), None);
+    let succeeded = run(&failed, "a", Outcome::Succeeded, "", &keep);
+    let failed = run(&succeeded, "b", Outcome::Failed, "", &keep);
+    assert_eq!(failed.last_success_at(), Some(Timestamp::from_second(60).unwrap()));
+}

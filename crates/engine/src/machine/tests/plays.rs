@@ -413,6 +413,13 @@ fn nothing_starts_after_a_cancellation() {
 }
 
 #[test]
+fn what_was_cancelled_before_it_began_leaves_no_trace() {
+    let mut stage = Stage { is_cancelled: true, ..Stage::default() };
+    assert_eq!(stage.step(&spec("a")), Some(Verdict::Cancelled { run: None }));
+    assert_eq!(stage.ledger, Ledger::default());
+}
+
+#[test]
 fn settling_writes_down_what_has_ended_and_starts_nothing() {
     let settle = Spec { effort: Effort::Settle, ..spec("b") };
     let mut stage = Stage::default();
