@@ -156,6 +156,7 @@ fn a_ledger_is_full_when_the_end_of_another_run_may_not_fit() {
     let room = DONE_LIMIT - 256 - format::size_of_done(&with(0).done);
     assert!(!with(room).is_full());
     assert!(with(room + 1).is_full());
+    assert!(!with(100 * 1024).is_full(), "thousands of runs fit");
 }
 
 #[test]
