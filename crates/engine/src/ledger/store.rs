@@ -279,3 +279,6 @@ fn decode(stored: &ConfigMap) -> Result<Ledger, Error> {
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

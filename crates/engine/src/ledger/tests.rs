@@ -189,3 +189,11 @@ fn the_last_success_is_found_behind_failures() {
     let failed = run(&succeeded, "b", Outcome::Failed, "", &keep);
     assert_eq!(failed.last_success_at(), Some(Timestamp::from_second(60).unwrap()));
 }
+
+#[test]
+fn an_outcome_is_said_as_it_is_written() {
+    for outcome in [Outcome::Succeeded, Outcome::Failed, Outcome::Unknown, Outcome::Superseded, Outcome::Cancelled] {
+        let written = serde_json::to_value(outcome).unwrap();
+        assert_eq!(written.as_str().unwrap().to_lowercase(), outcome.to_string());
+    }
+}

@@ -36,6 +36,14 @@ fn a_run_writes_its_intent_first_and_starts_only_when_its_uid_is_recorded() {
 }
 
 #[test]
+fn a_log_that_is_not_kept_is_not_read() {
+    let mut stage = Stage::default();
+    stage.deploy(&Spec { keep: Keep { log_bytes: 0, ..Keep::default() }, ..spec("a") });
+    assert!(stage.done().ends_with("wait for its Job, record the end, expire after 3600, done"));
+    assert_eq!((stage.ledger.log(1, 1), &stage.last_run().log_unavailable), (None, &None));
+}
+
+#[test]
 fn once_per_fingerprint_runs_nothing_twice() {
     let mut stage = Stage::default();
     let at_revision = |inputs, revision| again(inputs, revision, RunPolicy::OncePerFingerprint);
@@ -96,6 +104,18 @@ fn a_new_nonce_is_one_more_run() {
 }
 
 #[test]
+fn a_request_for_one_more_run_needs_no_new_application() {
+    let mut stage = Stage::default();
+    stage.deploy(&spec("a"));
+    let asked = Spec { nonce: "x".to_owned(), ..spec("a") };
+    for _ in 0..2 {
+        assert_eq!(stage.deploy(&asked), Verdict::Succeeded { run: 2, attempts: 1 });
+    }
+    assert_eq!(stage.deploy(&spec("a")), Verdict::Succeeded { run: 2, attempts: 1 }, "it does not ask");
+    assert_eq!(stage.started.len(), 2);
+}
+
+#[test]
 fn an_older_version_after_a_newer_success_is_satisfied() {
     let mut stage = Stage::default();
     stage.deploy(&versioned("1.3.0"));
@@ -108,6 +128,24 @@ fn an_older_version_after_a_newer_success_is_satisfied() {
     );
     let always = Spec { run: RunPolicy::Always, ..versioned("1.2.0") };
     assert_eq!(stage.deploy(&always), Verdict::Succeeded { run: 3, attempts: 1 }, "always means always");
+    let mended =
+        Spec { revision: "mended".to_owned(), fingerprints: spec("mended").fingerprints, ..versioned("1.4.0") };
+    assert_eq!(stage.deploy(&mended), Verdict::Succeeded { run: 4, attempts: 1 }, "the same version is not older");
+}
+
+#[test]
+fn a_skipped_job_says_why() {
+    let newest = "1.4.0".parse().unwrap();
+    for (skip, text) in [
+        (Skip::AlreadySucceeded { run: 3 }, "already succeeded in run 3"),
+        (Skip::Unchanged { run: 3 }, "unchanged since run 3"),
+        (Skip::NotExpired { run: 3, until: at(60) }, "succeeded in run 3, which counts until 1970-01-01T00:01:00Z"),
+        (Skip::NewerAlreadyApplied { newest }, "NewerAlreadyApplied: 1.4.0 has succeeded"),
+        (Skip::NotNeeded("schema is 14".to_owned()), "not needed: schema is 14"),
+        (Skip::NothingActive, "nothing was going on"),
+    ] {
+        assert_eq!(skip.to_string(), text);
+    }
 }
 
 #[test]
@@ -126,6 +164,8 @@ fn failed_attempts_are_made_again_after_a_while_as_new_jobs() {
     stage.done();
     assert_eq!(stage.play(&spec), None);
     assert_eq!(stage.done(), "readlog, record the intent of 1.2, wait for the next attempt");
+    let second = stage.ledger.active().unwrap();
+    assert_eq!(second.job, spec.job_name(&second.fingerprint, "#1", 2));
     stage.now += 10;
     assert_eq!(stage.play(&spec), None);
     stage.finish(true);
@@ -176,6 +216,7 @@ fn a_job_that_somebody_deleted_is_unknown_until_somebody_looks() {
     stage.play(&spec("a"));
     stage.jobs.clear();
     assert_eq!(stage.play(&spec("a")), Some(Verdict::Unknown { run: 1 }));
+    assert_eq!(stage.last_run().log_unavailable.as_deref(), Some("there is no pod to read it from"));
     assert_eq!(stage.deploy(&again("a", "2", RunPolicy::OnChange)), Verdict::Unknown { run: 1 });
     assert_eq!(stage.deploy(&forced("a", "looked")), Verdict::Succeeded { run: 2, attempts: 1 });
     assert_eq!(skip(stage.deploy(&again("a", "3", RunPolicy::OncePerFingerprint))), Skip::AlreadySucceeded { run: 2 });
@@ -288,6 +329,17 @@ fn what_never_started_gives_way_at_once() {
     }
 }
 
+#[test]
+fn what_gave_way_runs_when_it_is_applied_again() {
+    let mut stage = Stage::default();
+    stage.step(&spec("a"));
+    stage.step(&spec("a"));
+    stage.needed = Some(Needed::No("schema is 14".to_owned()));
+    stage.play(&spec("b"));
+    assert_eq!(stage.last_run().outcome, Outcome::Superseded);
+    assert_eq!(stage.deploy(&spec("a")), Verdict::Succeeded { run: 2, attempts: 1 });
+}
+
 fn trouble(since: i64, is_scheduling: bool) -> Trouble {
     let reason = if is_scheduling { "Unschedulable" } else { "ImagePullBackOff" };
     Trouble { reason: reason.to_owned(), message: "words".to_owned(), since: at(since), is_scheduling }
@@ -348,7 +400,9 @@ fn a_silent_pod_is_inspected() {
 fn an_attempt_that_outlives_its_deadline_is_stopped_from_here() {
     let mut stage = Stage::default();
     stage.play(&spec("a"));
-    stage.now += 11 * 60;
+    stage.now += 11 * 60 - 1;
+    assert_eq!(stage.play(&spec("a")), None, "the cluster ends it at its deadline, and is given a minute for it");
+    stage.now += 1;
     let verdict = stage.play(&spec("a"));
     assert!(
         matches!(&verdict, Some(Verdict::Failed { reason, .. }) if reason.starts_with("DeadlineExceeded")),
@@ -413,6 +467,29 @@ fn nothing_starts_after_a_cancellation() {
 }
 
 #[test]
+fn a_held_job_that_is_not_recorded_is_put_away_before_the_ledger_says_so() {
+    let interrupted = || {
+        let mut stage = Stage::default();
+        for _ in 0..3 {
+            stage.step(&spec("a"));
+        }
+        assert_eq!(stage.done(), "ask, record the intent of 1.1, create");
+        stage
+    };
+    let mut stage = interrupted();
+    stage.play(&spec("b"));
+    let done = stage.done();
+    assert!(done.starts_with("delete, record the end, "), "{done}");
+    let cancelled = |on_cancel| {
+        let mut stage = Stage { is_cancelled: true, ..interrupted() };
+        stage.play(&Spec { on_cancel, ..spec("a") });
+        stage.done()
+    };
+    assert_eq!(cancelled(OnCancel::Stop), "delete, record the end, done");
+    assert_eq!(cancelled(OnCancel::Leave), "record the uid, record that it is left, done");
+}
+
+#[test]
 fn what_was_cancelled_before_it_began_leaves_no_trace() {
     let mut stage = Stage { is_cancelled: true, ..Stage::default() };
     assert_eq!(stage.step(&spec("a")), Some(Verdict::Cancelled { run: None }));
@@ -430,6 +507,16 @@ fn settling_writes_down_what_has_ended_and_starts_nothing() {
     assert_eq!(stage.play(&settle), Some(Verdict::Skipped(Skip::NothingActive)));
     assert_eq!(stage.last_run().outcome, Outcome::Succeeded);
     assert_eq!(skip(stage.deploy(&Spec { revision: "3".to_owned(), ..spec("a") })), Skip::AlreadySucceeded { run: 1 });
+}
+
+#[test]
+fn settling_lets_no_held_job_go() {
+    let mut stage = Stage::default();
+    for _ in 0..4 {
+        stage.step(&spec("a"));
+    }
+    assert_eq!(stage.play(&Spec { effort: Effort::Settle, ..spec("a") }), Some(Verdict::Left { run: 1 }));
+    assert!(stage.started.is_empty());
 }
 
 #[test]
@@ -518,4 +605,27 @@ fn a_job_in_this_process_is_run_again_if_the_process_ended() {
     let settle = Spec { effort: Effort::Settle, ..task("3") };
     stage.play(&settle);
     assert_eq!(stage.last_run().reason, "the process that ran it ended");
+}
+
+#[test]
+fn a_job_in_this_process_that_fails_after_a_cancellation_is_cancelled() {
+    let failure = Finish { succeeded: false, reason: "no".to_owned(), exit_code: None, at: at(5) };
+    let outcome_of = |durability, is_cancelled| {
+        let spec = Spec { durability, ..spec("a") };
+        let mut stage = Stage::default();
+        stage.step(&spec);
+        stage.step(&spec);
+        let observed = Observed {
+            attempt: Seen::Present { uid: String::new(), life: Life::Finished(failure.clone()) },
+            log: Some(Ok(String::new())),
+            is_cancelled,
+            ..Observed::default()
+        };
+        let next = step(&spec, &stage.ledger, &observed, at(5));
+        stage.carry_out(&spec, &next);
+        stage.last_run().outcome
+    };
+    assert_eq!(outcome_of(Durability::Process, true), Outcome::Cancelled);
+    assert_eq!(outcome_of(Durability::Process, false), Outcome::Failed);
+    assert_eq!(outcome_of(Durability::Cluster, true), Outcome::Failed, "a pod knows nothing of cancellations");
 }
