@@ -22,7 +22,7 @@ impl Path {
     /// A field below this path.
     #[must_use]
     pub(crate) fn child(&self, field: &str) -> Self {
-        if self.0 == "<nil>" { Self::new(field) } else { Self(format!("{}.{field}", self.0)) }
+        if self.0 == "<nil>" { Self::new(field) } else { Self([&self.0, ".", field].concat()) }
     }
 
     /// An item of the list at this path.
@@ -34,7 +34,7 @@ impl Path {
     /// An entry of the map at this path.
     #[must_use]
     pub(crate) fn key(&self, key: &str) -> Self {
-        Self(format!("{}[{key}]", self.0))
+        Self([&self.0, "[", key, "]"].concat())
     }
 }
 

@@ -7,6 +7,8 @@ pub(crate) mod agent;
 mod application;
 #[path = "argocd/database.rs"]
 pub(crate) mod database;
+#[path = "argocd/dialect.rs"]
+mod dialect;
 #[path = "argocd/failing.rs"]
 pub(crate) mod failing;
 #[path = "argocd/fixed.rs"]
@@ -18,6 +20,7 @@ pub(crate) mod release_hooks;
 
 use anyhow::{Result, ensure};
 use application::{Application, Automation, OWN_VALUES};
+use dialect::Dialect;
 use jobwright_e2e::cluster::Deployer;
 use jobwright_e2e::live::{Need, Stage};
 use std::time::Duration;
@@ -42,19 +45,8 @@ const NO_MORE: &str = "successfully synced (no more tasks)";
 const SUCCEEDED: &str = "Reached expected number of succeeded pods";
 const BACKOFF: &str = "Job has reached the specified backoff limit";
 const UNSUCCESSFUL: &str = "one or more synchronization tasks completed unsuccessfully";
-const NOT_APPLIED: &str = "one or more objects failed to apply";
 const IMMUTABLE: &str = "error when patching \"/dev/shm/DIGITS\": Job.batch \"NS-migrate\" is invalid: spec.template: \
      Invalid value: TEMPLATE: field is immutable";
-
-/// What Argo CD 3 says of an operation in which a Job could not be applied and something else could, and Argo CD 2.
-fn partly_applied(stage: &Stage<'_>) -> &'static str {
-    if stage.live().has(Deployer::Argocd2) { NOT_APPLIED } else { UNSUCCESSFUL }
-}
-
-/// The status of a hook that was created: Argo CD 2 gives it none.
-fn hook_status(stage: &Stage<'_>) -> &'static str {
-    if stage.live().has(Deployer::Argocd2) { "" } else { "Synced" }
-}
 
 /// The chart with a helper and values.
 fn chart<'a>(helper: &'a str, values: &'a str) -> Vec<(&'a str, &'a str)> {

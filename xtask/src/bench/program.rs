@@ -1,6 +1,6 @@
 //! A program that is measured: built once, run as often as needed.
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use jobwright_e2e::cargo::cargo;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -79,12 +79,15 @@ impl Program {
         Ok(Some(count.with_context(|| format!("valgrind counted nothing:\n{text}"))?))
     }
 
-    /// How many more instructions one run takes than another.
+    /// How many more instructions one run takes than another. Both run at once, since that changes no count.
     pub(super) fn more_instructions(&self, more: &[&str], less: &[&str]) -> Result<Option<f64>> {
-        Ok(match (self.instructions(more)?, self.instructions(less)?) {
-            (Some(more), Some(less)) => Some(more - less),
-            _ => None,
-        })
+        let (more, less) = std::thread::scope(|scope| {
+            let more = scope.spawn(|| self.instructions(more));
+            let less = self.instructions(less);
+            (more.join(), less)
+        });
+        let more = more.map_err(|_| anyhow!("the thread that ran valgrind has panicked"))?;
+        Ok(more?.zip(less?).map(|(more, less)| more - less))
     }
 }
 

@@ -212,7 +212,6 @@ impl Book {
         ConfigMap {
             metadata: ObjectMeta {
                 name: Some(self.name.clone()),
-                namespace: Some(self.books.owner.namespace.clone()),
                 labels: Some(self.labels.clone()),
                 owner_references: self.books.owner.reference.clone().map(|reference| vec![reference]),
                 ..ObjectMeta::default()

@@ -12,7 +12,7 @@ const MASKS: &[(&str, &str)] = &[
     (r"Invalid value: \{.*\}: field is immutable", "Invalid value: TEMPLATE: field is immutable"),
     (r"/dev/shm/\d+", "/dev/shm/DIGITS"),
     (r"(Retrying attempt #\d+) at [^.]*\.", "$1 at TIME."),
-    (r"\[[0-9a-f]{40}\]", "[REV]"),
+    (r"\b[0-9a-f]{40}\b", "REV"),
 ];
 
 /// Values over those of a chart, if they are in the repository.
@@ -94,12 +94,14 @@ impl<'a> Application<'a> {
         Ok(())
     }
 
-    /// Syncs by hand, with hooks, and waits for the end.
+    /// Syncs by hand, with hooks, and waits for the end. As Argo CD's own API does it, what is known of the last operation
+    /// is taken away: Argo CD 2 would take it for the beginning of this one.
     pub(super) fn sync(&self) -> Result<Value> {
         let before = self.status()?["operationState"]["startedAt"].clone();
         // Times are whole seconds, and two operations that start in the same one could not be told apart.
         std::thread::sleep(Duration::from_millis(1100));
-        let operation = json!({"operation": {"sync": {"syncStrategy": {"hook": {}}}}});
+        let operation =
+            json!({"operation": {"sync": {"syncStrategy": {"hook": {}}}}, "status": {"operationState": null}});
         self.kubectl("patch", &["--type=merge", "--patch", &operation.to_string()])?;
         self.until("the sync by hand to end", SOON, |status| {
             status["operationState"]["startedAt"] != before && is_over(status)

@@ -1,8 +1,8 @@
 //! The fixed helper with a migration that fails: five retries, all of them of the same commit.
 
 use super::{
-    ALL_RUN, Application, Automation, BACKOFF, FIVE_RETRIES, FIXED, NEEDS, SOON, UNSUCCESSFUL, chart, expect_deployed,
-    expect_in_order, expect_runs, hook_status, values,
+    ALL_RUN, Application, Automation, BACKOFF, Dialect, FIVE_RETRIES, FIXED, NEEDS, SOON, UNSUCCESSFUL, chart,
+    expect_deployed, expect_in_order, expect_runs, values,
 };
 use crate::Test;
 use anyhow::{Result, ensure};
@@ -23,21 +23,19 @@ fn six_times(stage: &Stage<'_>) -> Result<()> {
     let film = application.film()?;
     application.commit(&chart(FIXED, &values(2, FAILING)))?;
     let status = application.until_said("Failed", &format!("{UNSUCCESSFUL} (retried 5 times)."), FIVE_RETRIES)?;
-    let expected: Vec<String> =
-        (1..=5).map(|attempt| format!("{UNSUCCESSFUL}. Retrying attempt #{attempt} at TIME.")).collect();
+    let dialect = Dialect::of(stage);
+    let expected: Vec<String> = (1..=5).map(|attempt| dialect.retrying(UNSUCCESSFUL, attempt)).collect();
     expect_in_order(&application.messages(&film), &expected)?;
     let results = application.results(&status);
-    let hook = hook_status(stage);
-    let failed = format!("Job/NS-migrate {hook} Failed PreSync [PreSync] | {BACKOFF}").replace("  ", " ");
-    ensure!(results.contains(&failed), "{results:#?}");
+    ensure!(results.contains(&dialect.hook("Job/NS-migrate", "Failed", BACKOFF)), "{results:#?}");
     ensure!(!results.iter().any(|one| one.starts_with("Deployment/")), "{results:#?}");
     // The old pods run on.
     expect_deployed(stage, "1")?;
     let status = application.until_is("OutOfSync", "Healthy")?;
     let conditions = application.conditions(&status);
-    let expected = format!("SyncError: Failed last sync attempt to [REV]: {UNSUCCESSFUL} (retried 5 times).");
+    let expected = dialect.sync_error(&format!("{UNSUCCESSFUL} (retried 5 times)."));
     ensure!(conditions == [expected], "{conditions:#?}");
-    expect_runs(stage, 7)?;
+    expect_runs(stage, 2 + dialect.runs_of_retries(5))?;
     // Of all attempts one pod is left.
     let pods = stage.list("pods")?;
     let of_job: Vec<_> = pods.iter().filter(|pod| pod["metadata"]["labels"]["job-name"] == job.as_str()).collect();
@@ -52,15 +50,15 @@ fn fix_waits(stage: &Stage<'_>) -> Result<()> {
     let files = values(1, FAILING);
     let application = Application::make_with(stage, Automation::PruneAndHeal, &limit, &chart(FIXED, &files))?;
     let film = application.film()?;
-    application.until_said("Running", &format!("{UNSUCCESSFUL}. Retrying attempt #1 at TIME."), SOON)?;
+    let dialect = Dialect::of(stage);
+    application.until_said("Running", &dialect.retrying(UNSUCCESSFUL, 1), SOON)?;
     let fix = application.commit(&chart(FIXED, &values(1, "")))?;
     application.until("the fix to be seen", SOON, |status| status["sync"]["revision"] == *fix)?;
     let status = application.until("the fix to be synced", FIVE_RETRIES, |status| {
         status["operationState"]["phase"] == "Succeeded" && status["operationState"]["message"] == ALL_RUN
     })?;
     ensure!(status["operationState"]["syncResult"]["revision"] == *fix, "{}", status["operationState"]);
-    let retried: Vec<String> =
-        (1..=3).map(|attempt| format!("{UNSUCCESSFUL}. Retrying attempt #{attempt} at TIME.")).collect();
+    let retried: Vec<String> = (1..=3).map(|attempt| dialect.retrying(UNSUCCESSFUL, attempt)).collect();
     expect_in_order(&application.messages(&film), &retried)?;
-    expect_runs(stage, 5)
+    expect_runs(stage, 2 + dialect.runs_of_retries(3))
 }

@@ -1,8 +1,8 @@
 //! The fixed helper: a hook on installs and upgrades alike, kept until the next, after its account.
 
 use super::{
-    ALL_POLICIES, ALL_RUN, Application, Automation, FIXED, NEEDS, SOON, SUCCEEDED, UNSUCCESSFUL, chart,
-    expect_deployed, expect_in_order, expect_runs, hook_status, values,
+    ALL_POLICIES, ALL_RUN, Application, Automation, Dialect, FIXED, NEEDS, SOON, SUCCEEDED, UNSUCCESSFUL, chart,
+    expect_deployed, expect_in_order, expect_runs, values,
 };
 use crate::Test;
 use anyhow::{Result, ensure};
@@ -20,13 +20,12 @@ pub(crate) const TESTS: &[Test] = &[
 /// How long is looked whether something does not happen, which would take a moment.
 const A_WHILE: Duration = Duration::from_secs(15);
 
-/// Lines of results with the status that this Argo CD gives to hooks.
+/// How a sync with the hooks ends.
 fn hooks(stage: &Stage<'_>, deployment: &str) -> Vec<String> {
-    let status = hook_status(stage);
-    let line = |text: String| text.replace("  ", " ");
+    let dialect = Dialect::of(stage);
     vec![
-        line(format!("ServiceAccount/NS-migrate {status} Succeeded PreSync [PreSync] | NS-migrate created")),
-        line(format!("Job/NS-migrate {status} Succeeded PreSync [PreSync] | {SUCCEEDED}")),
+        dialect.hook("ServiceAccount/NS-migrate", "Succeeded", "NS-migrate created"),
+        dialect.hook("Job/NS-migrate", "Succeeded", SUCCEEDED),
         format!("Deployment/NS-web Synced Running Sync | deployment.apps/NS-web {deployment}"),
     ]
 }
@@ -36,12 +35,10 @@ fn every_sync(stage: &Stage<'_>) -> Result<()> {
     let application = Application::make(stage, Automation::PruneAndHeal, &chart(FIXED, &values(1, "")))?;
     let film = application.film()?;
     let status = application.until_synced(1)?;
-    let waiting = [
-        "waiting for completion of hook /ServiceAccount/NS-migrate",
-        "waiting for completion of hook batch/Job/NS-migrate",
-        ALL_RUN,
-    ];
-    expect_in_order(&application.messages(&film), &waiting)?;
+    let dialect = Dialect::of(stage);
+    let account = dialect.waiting("/ServiceAccount/NS-migrate", 2);
+    let migration = dialect.waiting("batch/Job/NS-migrate", 1);
+    expect_in_order(&application.messages(&film), &[&account, &migration, ALL_RUN])?;
     let results = application.results(&status);
     ensure!(results == hooks(stage, "created"), "{results:#?}");
     let status = application.until_is("Synced", "Healthy")?;
@@ -51,14 +48,13 @@ fn every_sync(stage: &Stage<'_>) -> Result<()> {
 
     let film = application.film()?;
     let status = application.sync()?;
-    let waiting = [
-        "waiting for deletion of hook /ServiceAccount/NS-migrate",
-        "waiting for completion of hook /ServiceAccount/NS-migrate",
-        "waiting for deletion of hook batch/Job/NS-migrate",
-        "waiting for completion of hook batch/Job/NS-migrate",
-        ALL_RUN,
-    ];
-    expect_in_order(&application.messages(&film), &waiting)?;
+    let deletions =
+        ["/ServiceAccount", "batch/Job"].map(|kind| format!("waiting for deletion of hook {kind}/NS-migrate"));
+    let waiting: &[&str] = match dialect {
+        Dialect::Argocd2 => &[&account, &migration, ALL_RUN],
+        Dialect::Argocd3 => &[&deletions[0], &account, &deletions[1], &migration, ALL_RUN],
+    };
+    expect_in_order(&application.messages(&film), waiting)?;
     let results = application.results(&status);
     ensure!(results == hooks(stage, "unchanged"), "{results:#?}");
     expect_runs(stage, 2)?;

@@ -106,7 +106,7 @@ impl PathElement {
 
     fn encode(&self) -> String {
         match self {
-            Self::Field(name) => format!("f:{name}"),
+            Self::Field(name) => ["f:", name].concat(),
             Self::Key(keys) => {
                 let keys: Vec<String> = keys
                     .iter()
