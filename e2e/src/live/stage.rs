@@ -270,9 +270,9 @@ impl Drop for Stage<'_> {
 }
 
 /// A name that no other test has had: what it is about, when, and which one in this process. It is as long each time,
-/// because charts shorten names that are made of it.
+/// and not longer, because charts shorten names that are made of it.
 fn name_namespace(test: &str) -> String {
-    let short: String = test.replace('_', "-").chars().take(35).collect();
+    let short: String = test.replace('_', "-").chars().take(34).collect();
     let number = MADE.fetch_add(1, Ordering::Relaxed) % 100;
     format!("{}-{:06x}-{number:02}", short.trim_end_matches('-'), clock::seconds() & 0xff_ffff)
 }

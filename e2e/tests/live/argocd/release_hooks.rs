@@ -65,8 +65,6 @@ fn hook(stage: &Stage<'_>) -> Result<()> {
 fn plain(stage: &Stage<'_>) -> Result<()> {
     let start = format!("{}-migrate-", stage.namespace());
     let runs = |expected: usize| -> Result<()> {
-        // Argo CD 2 may call an Application healthy before it has seen that there is a Job.
-        stage.until("the Job to run", SOON, || Ok((stage.runs_like(&start)? >= expected).then_some(())))?;
         let runs = stage.runs_like(&start)?;
         ensure!(runs == expected, "it ran {runs} times, not {expected}");
         Ok(())
