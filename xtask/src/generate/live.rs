@@ -14,8 +14,8 @@ pub(super) fn page() -> Result<String> {
     Ok(format!(
         "# Real deployers on real clusters\n\n\
          Generated from the results of the last nightly run by `cargo xtask generate`. What each test expects, word for word,\n\
-         is in [`e2e/tests`](../../e2e/tests); a dash is a test that the cluster lacks something for. Eight are played at a\n\
-         time, and most of their time they wait.\n\n{}\n{}",
+         is in [`e2e/tests`](../../e2e/tests); a dash is a test that the cluster lacks something for, or that was not played\n\
+         there. Several are played at a time, and most of their time they wait.\n\n{}\n{}",
         table(CLUSTERS)?,
         table(&["harness.jsonl"])?
     ))

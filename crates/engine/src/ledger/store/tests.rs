@@ -2,6 +2,7 @@ use super::*;
 use jobwright_drydock::{Drydock, Fault, Faults};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Resource as _;
+use kube::api::DeleteParams;
 use serde_json::json;
 
 /// A cluster in memory, with a namespace for a release, and something there that owns it.
@@ -130,7 +131,7 @@ async fn a_ledger_that_somebody_deleted_begins_anew() {
     let lab = Lab::new().await;
     let mut book = lab.book(1).await.unwrap();
     book.write(at_run(4)).await.unwrap();
-    lab.maps().delete(&book.name, &Default::default()).await.unwrap();
+    lab.maps().delete(&book.name, &DeleteParams::default()).await.unwrap();
     assert_eq!(book.write(at_run(5)).await.unwrap(), Written::ReadAgain);
     assert_eq!((book.uid(), book.ledger()), (String::new(), &Ledger::default()));
 }
