@@ -47,8 +47,7 @@ pub(super) fn section(bench: &Bench) -> Result<String> {
     let more = bench.size(MORE);
     page.push_str(&format!(
         "What is finished should make no step cost more. The time of {} Jobs more, when so many others have finished and stay\n\
-         with their pods, relative to the first row; the best of three runs. Where instructions do not grow and this does, it is\n\
-         the processor that waits for memory.\n\n| finished before | time of a Job |\n|---:|---:|\n",
+         with their pods, relative to the first row; the best of three runs.\n\n| finished before | time of a Job |\n|---:|---:|\n",
         whole(units(more))
     ));
     let mut first = None;
