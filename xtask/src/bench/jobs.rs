@@ -33,8 +33,8 @@ pub(super) fn section(bench: &Bench) -> Result<String> {
     ));
     let more = bench.size(MORE);
     page.push_str(&format!(
-        "The time of {} Jobs more, when so many others have finished, relative to the first row; the best of three runs. With\n\
-         the same instructions, what differs is the machine's: memory that is farther away, and other work on it.\n\n\
+        "The time of {} Jobs more, when so many others have finished, relative to the first row; the best of three runs. Only\n\
+         in the first row is the history for watches not full yet: nothing is forgotten for what comes, and memory is new.\n\n\
          | finished before | time of a Job |\n|---:|---:|\n",
         whole(units(more))
     ));
