@@ -106,7 +106,8 @@ fn choose(cluster: &Cluster, pod: &Object, crowd: &Crowd) -> Result<String, Stri
         return Err("no nodes available to schedule pods".to_owned());
     }
     if let Some(claim) = missing_claim(cluster, pod) {
-        return Err(helpless(&claim));
+        // What follows is not asked for after that, and the scheduler tells of its own surprise (kube-scheduler 1.34.10).
+        return Err(format!("0/{total} nodes are available: {claim}. not found"));
     }
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     let mut fitting: Vec<&str> = Vec::new();

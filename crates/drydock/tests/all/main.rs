@@ -6,4 +6,5 @@ mod fuzz;
 mod jobs;
 mod lab;
 mod nodes;
+mod pods;
 mod stateful;
