@@ -16,8 +16,9 @@ fn pod(spec: Value) -> Value {
 
 /// What a container does, by its status: `waiting PodInitializing`.
 fn state(pod: &Value, list: &str, index: usize) -> String {
-    let (state, detail) = pod["status"][list][index]["state"].as_object().unwrap().iter().next().unwrap();
-    format!("{state} {}", detail["reason"].as_str().unwrap_or_default()).trim_end().to_owned()
+    let states = pod["status"][list][index]["state"].as_object().into_iter().flatten();
+    let named = states.map(|(state, detail)| format!("{state} {}", detail["reason"].as_str().unwrap_or_default()));
+    named.collect::<Vec<_>>().join(", ").trim_end().to_owned()
 }
 
 #[tokio::test(start_paused = true)]
