@@ -22,6 +22,7 @@ pub use layer::{Faulty, FaultyBody};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// What goes wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +43,15 @@ pub enum Fault {
     TimeOut(When),
     /// The connection breaks: the client gets no answer at all.
     Disconnect(When),
-    /// The answer comes late.
+    /// The answer comes late. If the caller gives up before that, the call has no effect.
     Slow(Duration),
+    /// The answer comes late: the call is delayed before its effect, or its answer after it. The call takes effect even
+    /// if the caller gives up before that.
+    Late(When, Duration),
+    /// The call is never answered.
+    Hang(When),
+    /// The headers of the answer arrive and nothing of its body: a watch that opens and stays silent.
+    Silence,
     /// A watch starts and breaks off after this many bytes' worth of events: after the first that it tells.
     DropWatch,
 }
@@ -62,13 +70,24 @@ pub enum When {
 pub struct Faults {
     state: Arc<Mutex<State>>,
     stopped: watch::Sender<bool>,
+    pause: watch::Sender<Pause>,
+}
+
+/// Whether a caller is held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pause {
+    NotYet,
+    Paused,
+    Woken,
 }
 
 #[derive(Debug)]
 struct State {
     rules: Vec<RuleState>,
     calls: Vec<Call>,
+    hits: usize,
     stop_at: Option<(usize, When)>,
+    pause_at: Option<usize>,
     random: fastrand::Rng,
 }
 
@@ -81,6 +100,8 @@ struct RuleState {
     skip: usize,
     left: Option<usize>,
     probability: f64,
+    lasting: Option<Duration>,
+    first_hit: Option<Instant>,
     fault: Fault,
 }
 
@@ -98,6 +119,7 @@ pub struct Rule {
     skip: usize,
     left: Option<usize>,
     probability: f64,
+    lasting: Option<Duration>,
 }
 
 impl std::fmt::Debug for Rule {
@@ -112,14 +134,22 @@ enum Verdict {
     Pass,
     Fail(Fault),
     Stop(When),
+    Hold,
 }
 
 impl Faults {
     /// No faults yet. The seed decides what rules with a probability hit.
     pub fn new(seed: u64) -> Self {
-        let state =
-            State { rules: Vec::new(), calls: Vec::new(), stop_at: None, random: fastrand::Rng::with_seed(seed) };
-        Self { state: Arc::new(Mutex::new(state)), stopped: watch::Sender::new(false) }
+        let state = State {
+            rules: Vec::new(),
+            calls: Vec::new(),
+            hits: 0,
+            stop_at: None,
+            pause_at: None,
+            random: fastrand::Rng::with_seed(seed),
+        };
+        let (stopped, pause) = (watch::Sender::new(false), watch::Sender::new(Pause::NotYet));
+        Self { state: Arc::new(Mutex::new(state)), stopped, pause }
     }
 
     /// Puts the faults between a client and a service.
@@ -129,7 +159,8 @@ impl Faults {
 
     /// Starts a rule about the calls that `matches` says yes to.
     pub fn on(&self, matches: impl Fn(&Call) -> bool + Send + Sync + 'static) -> Rule {
-        Rule { faults: self.clone(), matches: Arc::new(matches), skip: 0, left: None, probability: 1.0 }
+        let faults = self.clone();
+        Rule { faults, matches: Arc::new(matches), skip: 0, left: None, probability: 1.0, lasting: None }
     }
 
     /// Stops the caller at a call, counted from 1: from then on no call is answered any more, as if the process had
@@ -149,9 +180,31 @@ impl Faults {
         *self.stopped.borrow()
     }
 
+    /// Pauses the caller at a call, counted from 1: this call and all later ones are held back, and so is what open
+    /// watches and logs deliver, until [`Faults::wake`]. [`Faults::paused`] tells when the call has come.
+    pub fn pause_at(&self, call: usize) {
+        self.lock().pause_at = Some(call);
+    }
+
+    /// Waits until the caller has been paused.
+    pub async fn paused(&self) {
+        let _ = self.pause.subscribe().wait_for(|pause| *pause != Pause::NotYet).await;
+    }
+
+    /// Ends the pause: calls that were held back reach the service now, unless the caller has given them up.
+    pub fn wake(&self) {
+        self.lock().pause_at = None;
+        self.pause.send_replace(Pause::Woken);
+    }
+
     /// The calls so far, in order.
     pub fn calls(&self) -> Vec<Call> {
         self.lock().calls.clone()
+    }
+
+    /// How many calls the rules have hit so far.
+    pub fn hits(&self) -> usize {
+        self.lock().hits
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -169,9 +222,15 @@ impl Faults {
             // Whatever comes after the last call comes too late.
             return Verdict::Stop(if number == at { when } else { When::Before });
         }
-        let State { rules, random, .. } = &mut *state;
+        if state.pause_at.is_some_and(|at| number >= at) {
+            self.pause.send_replace(Pause::Paused);
+            return Verdict::Hold;
+        }
+        let now = Instant::now();
+        let State { rules, random, hits, .. } = &mut *state;
         for rule in rules.iter_mut().filter(|rule| rule.left != Some(0)) {
-            if !(rule.matches)(&call) {
+            let is_over = matches!((rule.first_hit, rule.lasting), (Some(first), Some(span)) if now >= first + span);
+            if is_over || !(rule.matches)(&call) {
                 continue;
             }
             if rule.skip > 0 {
@@ -182,6 +241,8 @@ impl Faults {
                 continue;
             }
             rule.left = rule.left.map(|left| left - 1);
+            rule.first_hit.get_or_insert(now);
+            *hits += 1;
             return Verdict::Fail(rule.fault.clone());
         }
         Verdict::Pass
@@ -207,50 +268,19 @@ impl Rule {
         self
     }
 
+    /// Hits calls for this long, from the first hit on, and none after that. The time is tokio's.
+    pub fn lasting(mut self, span: Duration) -> Self {
+        self.lasting = Some(span);
+        self
+    }
+
     /// What happens to the calls. The rule holds from now on.
     pub fn fail(self, fault: Fault) {
-        let Self { faults, matches, skip, left, probability } = self;
-        faults.lock().rules.push(RuleState { matches, skip, left, probability, fault });
+        let Self { faults, matches, skip, left, probability, lasting } = self;
+        let rule = RuleState { matches, skip, left, probability, lasting, first_hit: None, fault };
+        faults.lock().rules.push(rule);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn call(verb: &'static str) -> Call {
-        Call { verb, resource: "jobs".to_owned(), ..Call::default() }
-    }
-
-    #[test]
-    fn rules_count_and_choose() {
-        let faults = Faults::new(1);
-        faults.on(|call| call.verb == "create").skip(1).times(2).fail(Fault::Conflict);
-        let verdicts: Vec<Verdict> = (0..4).map(|_| faults.judge(call("create"))).collect();
-        let conflict = Verdict::Fail(Fault::Conflict);
-        assert_eq!(verdicts, [Verdict::Pass, conflict.clone(), conflict, Verdict::Pass]);
-        assert_eq!(faults.judge(call("get")), Verdict::Pass);
-        assert_eq!(faults.calls().len(), 5);
-    }
-
-    #[test]
-    fn a_seed_decides_what_probability_hits() {
-        let hits = |seed| {
-            let faults = Faults::new(seed);
-            faults.on(|_| true).probability(0.5).fail(Fault::Internal);
-            (0..64).map(|_| faults.judge(call("get")) == Verdict::Pass).collect::<Vec<_>>()
-        };
-        assert_eq!(hits(3), hits(3));
-        assert_ne!(hits(3), hits(4));
-        assert!(hits(3).contains(&true) && hits(3).contains(&false));
-    }
-
-    #[test]
-    fn nothing_passes_after_a_stop() {
-        let faults = Faults::new(0);
-        faults.stop_at(2, When::After);
-        assert_eq!(faults.judge(call("get")), Verdict::Pass);
-        assert_eq!(faults.judge(call("get")), Verdict::Stop(When::After));
-        assert_eq!(faults.judge(call("get")), Verdict::Stop(When::Before));
-    }
-}
+mod tests;

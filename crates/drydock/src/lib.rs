@@ -87,7 +87,7 @@ mod verbs;
 pub use access::User;
 pub use clock::Clock;
 pub use containers::script::{Behaviour, Match, Script, ScriptError};
-pub use containers::witness::Started;
+pub use containers::witness::{Ended, Started};
 pub use faults::{Call, Fault, Faults, Faulty, FaultyBody, Rule, When};
 #[cfg(feature = "http")]
 pub use http::{Http, ServeError, Serving};

@@ -75,7 +75,7 @@ impl Drydock {
         self.shared.clock.now()
     }
 
-    /// Every container that has started so far, written down by the node and nobody else.
+    /// Every container that has started so far and how it ended, recorded by the node only.
     pub fn witness(&self) -> Vec<Started> {
         self.lock().witness.all().to_vec()
     }
@@ -157,7 +157,18 @@ where
             let (parts, body) = request.into_parts();
             let limited = http_body_util::Limited::new(body, BODY_LIMIT);
             let body = limited.collect().await.map(http_body_util::Collected::to_bytes);
-            Ok(drydock.respond(&parts, body.map_err(|error| Self::refuse_body(&*error))))
+            let mut response = drydock.respond(&parts, body.map_err(|error| Self::refuse_body(&*error)));
+            // By the cluster's clock, as that of an API server is.
+            if let Some(date) = date(drydock.now()) {
+                response.headers_mut().insert(http::header::DATE, date);
+            }
+            Ok(response)
         })
     }
+}
+
+/// A time as HTTP writes it.
+fn date(now: jiff::Timestamp) -> Option<http::HeaderValue> {
+    let text = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&now).ok()?;
+    http::HeaderValue::from_maybe_shared(Bytes::from(text)).ok()
 }

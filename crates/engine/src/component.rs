@@ -4,6 +4,9 @@ use crate::clock::Clock;
 use crate::context::Release;
 use crate::event::{Event, Events};
 use crate::job::{Failure, Occasion};
+use crate::lease::Tenure;
+use crate::mask::Mask;
+use crate::retry::Retry;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::sync::Arc;
@@ -44,6 +47,8 @@ pub enum Decision {
     Install(String),
     /// It has changed.
     Upgrade(String),
+    /// It is no longer wanted.
+    Remove(String),
     /// It is as it should be.
     Unchanged(String),
 }
@@ -53,14 +58,14 @@ impl Decision {
     pub fn occasion(&self) -> Option<Occasion> {
         match self {
             Self::Install(_) => Some(Occasion::Install),
-            Self::Upgrade(_) => Some(Occasion::Upgrade),
+            Self::Upgrade(_) | Self::Remove(_) => Some(Occasion::Upgrade),
             Self::Unchanged(_) => None,
         }
     }
 
     /// Why.
     pub fn reason(&self) -> &str {
-        let (Self::Install(reason) | Self::Upgrade(reason) | Self::Unchanged(reason)) = self;
+        let (Self::Install(reason) | Self::Upgrade(reason) | Self::Remove(reason) | Self::Unchanged(reason)) = self;
         reason
     }
 }
@@ -72,12 +77,14 @@ pub struct DeployContext {
     pub(crate) release: Arc<Release>,
     pub(crate) component: String,
     pub(crate) cancellation: CancellationToken,
+    pub(crate) tenure: Option<Tenure>,
     pub(crate) clock: Clock,
     pub(crate) events: Events,
+    pub(crate) mask: Mask,
 }
 
 impl DeployContext {
-    /// The cluster.
+    /// The cluster. Each call has a deadline, and none is sent once the lease is lost.
     pub fn client(&self) -> &kube::Client {
         &self.client
     }
@@ -92,6 +99,25 @@ impl DeployContext {
         &self.cancellation
     }
 
+    /// Waits until the lease is lost: whatever a component has started outside of this process has to end within
+    /// seconds, before another process may start.
+    pub async fn lost(&self) {
+        match &self.tenure {
+            Some(tenure) => tenure.lost().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Retries API calls until the retry limit or shortly after a cancellation.
+    pub fn retry(&self) -> Retry {
+        Retry::new(self.clock.clone(), self.cancellation.clone(), self.events.clone())
+    }
+
+    /// Values that are hidden in what the component reports.
+    pub fn mask(&self) -> &Mask {
+        &self.mask
+    }
+
     /// What time it is.
     pub fn now(&self) -> jiff::Timestamp {
         self.clock.now()
@@ -99,6 +125,7 @@ impl DeployContext {
 
     /// Tells whoever follows how it is going.
     pub fn progress(&self, line: impl Into<String>) {
-        self.events.send(Event::Progress { component: self.component.clone(), line: line.into() });
+        let line = self.mask.apply(&line.into());
+        self.events.send(Event::Progress { component: self.component.clone(), line });
     }
 }

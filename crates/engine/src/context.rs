@@ -1,8 +1,11 @@
 //! What a job gets to work with.
 
 use crate::clock::Clock;
+use crate::driver::log::keep_end;
 use crate::event::{Event, Events};
 use crate::job::Occasion;
+use crate::mask::Mask;
+use crate::retry::Retry;
 use crate::version::Version;
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -18,10 +21,21 @@ pub struct Release {
     pub namespace: String,
     /// The version that is declared.
     pub version: Option<Version>,
-    /// The version that is deployed; none on the first deploy.
-    pub previous: Option<Version>,
+    /// What was deployed before.
+    pub past: Past,
     /// Whatever the jobs in code want to know of it.
     pub configuration: Value,
+}
+
+/// What was deployed of a release before.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Past {
+    /// Whether a deploy of it has ever succeeded.
+    pub is_installed: bool,
+    /// The version that was deployed last, completely.
+    pub version: Option<Version>,
+    /// The newest version that a deploy has begun with since, and not completed.
+    pub attempted: Option<Version>,
 }
 
 /// What a job gets to work with.
@@ -38,6 +52,7 @@ pub struct Context {
     pub(crate) nonce: String,
     pub(crate) events: Events,
     pub(crate) lines: Arc<Mutex<Lines>>,
+    pub(crate) mask: Mask,
 }
 
 /// The last lines that a job has logged.
@@ -103,9 +118,19 @@ impl Context {
         &self.cancellation
     }
 
-    /// Says something: to whoever follows the deploy, and into the ledger.
+    /// Retries API calls until the retry limit or shortly after a cancellation.
+    pub fn retry(&self) -> Retry {
+        Retry::new(self.clock.clone(), self.cancellation.clone(), self.events.clone())
+    }
+
+    /// Values that never reach a log, a reason or the ledger: a job that reads a Secret hides its values here.
+    pub fn mask(&self) -> &Mask {
+        &self.mask
+    }
+
+    /// Prints a line: as an event, and into the ledger.
     pub fn log(&self, line: impl Into<String>) {
-        let line = line.into();
+        let line = self.mask.apply(&line.into());
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line.clone());
         self.events.send(Event::Log { job: self.job.clone(), line });
     }
@@ -114,7 +139,9 @@ impl Context {
 impl Lines {
     const LIMIT: usize = 64 * 1024;
 
-    fn push(&mut self, line: String) {
+    fn push(&mut self, mut line: String) {
+        let end = (0..=line.len().min(Self::LIMIT)).rev().find(|end| line.is_char_boundary(*end));
+        line.truncate(end.unwrap_or_default());
         self.bytes += line.len() + 1;
         self.lines.push_back(line);
         while self.bytes > Self::LIMIT && self.lines.len() > 1 {
@@ -124,15 +151,11 @@ impl Lines {
 
     /// The last lines, in this many bytes.
     pub(crate) fn tail(&self, bytes: usize) -> String {
-        let mut room = bytes;
-        let fitting = self.lines.iter().rev().take_while(|line| {
-            let fits = line.len() < room;
-            room = room.saturating_sub(line.len() + 1);
-            fits
-        });
-        let mut lines: Vec<&str> = fitting.flat_map(|line| ["\n", line]).collect();
-        lines.reverse();
-        lines.concat()
+        if bytes == 0 {
+            return String::new();
+        }
+        let text: String = self.lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        keep_end(text, bytes)
     }
 }
 
@@ -147,7 +170,10 @@ mod tests {
             lines.push(format!("line {number}"));
         }
         assert!(lines.bytes <= Lines::LIMIT);
-        assert_eq!(lines.tail(22), "line 9998\nline 9999\n");
+        assert_eq!(lines.tail(24), "line 9998\nline 9999\n");
         assert_eq!(lines.tail(0), "");
+        lines.push("x".repeat(10 * Lines::LIMIT));
+        assert!(lines.bytes <= Lines::LIMIT + 1);
+        assert_eq!(lines.tail(8), "xxxxxx\n", "the end of a line that is too long");
     }
 }

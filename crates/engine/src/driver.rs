@@ -1,25 +1,21 @@
 //! The driver: carries out what the machine says, and comes back with what it saw. It takes no decisions.
 
+pub(crate) mod attempt_log;
 mod follow;
 pub(crate) mod log;
 pub(crate) mod pods;
 pub(crate) mod tasks;
 pub(crate) mod view;
 
-use crate::clock::Clock;
 use crate::error::{Answer, Error, Refusal, classify};
 use crate::event::{Event, Events};
 use crate::job::Needed;
 use crate::ledger::store::{Book, Written};
-use crate::ledger::{Active, Ledger, later};
-use crate::machine::{self, Observed, Spec, Step, Verdict};
+use crate::ledger::{Active, Ledger};
+use crate::machine::{self, Effort, Observed, Skip, Spec, Step, Verdict};
+use crate::retry::{Outage, Retry};
 use async_trait::async_trait;
 use jiff::Timestamp;
-use std::time::Duration;
-use tokio_util::sync::CancellationToken;
-
-/// How long a cluster that does not answer is asked again.
-const PATIENCE: Duration = Duration::from_mins(5);
 
 /// How the attempts of a job are made and seen.
 #[async_trait]
@@ -27,8 +23,8 @@ pub(crate) trait Attempts: Send {
     /// What is seen of the attempt that is going, and of others.
     async fn look(&mut self, active: Option<&Active>, observed: &mut Observed) -> Result<(), Error>;
 
-    /// Whether there is anything to do.
-    async fn ask(&mut self) -> Result<Needed, String>;
+    /// Whether there is anything to do; none if the deploy was cancelled before that was known.
+    async fn ask(&mut self) -> Result<Option<Needed>, String>;
 
     /// Carries out a step that is neither a question nor a record.
     async fn carry_out(&mut self, step: &Step, active: Option<&Active>, ledger_uid: &str) -> kube::Result<()>;
@@ -53,23 +49,27 @@ pub(crate) async fn drive(
     spec: &Spec,
     book: &mut Book,
     attempts: &mut dyn Attempts,
-    clock: &Clock,
-    events: &Events,
-    cancellation: &CancellationToken,
+    retry: &Retry,
 ) -> Result<Verdict, Error> {
+    let (clock, cancellation) = (retry.clock(), retry.cancellation());
     let mut needed = None;
     let mut outage = Outage::default();
-    let mut teller = Teller { job: &spec.identity.job, events, trouble: None, waiting: None };
+    let mut followed = None;
+    let mut teller = Teller { job: &spec.identity.job, events: retry.events(), trouble: None, waiting: None };
     loop {
         let mut observed =
             Observed { needed: needed.clone(), is_cancelled: cancellation.is_cancelled(), ..Observed::default() };
-        attempts.look(book.ledger().active(), &mut observed).await?;
+        let active = book.ledger().active();
+        if let Some(active) = active.filter(|active| spec.effort == Effort::Run && spec.takes(active)) {
+            followed = Some(active.run);
+        }
+        attempts.look(active, &mut observed).await?;
         teller.tell_trouble(&observed);
         let step = machine::step(spec, book.ledger(), &observed, clock.now());
         match step {
-            Step::Done(verdict) => return Ok(verdict),
+            Step::Done(verdict) => return Ok(credit(verdict, followed, book.ledger())),
             Step::Ask => match attempts.ask().await {
-                Ok(answer) => needed = Some(answer),
+                Ok(answer) => needed = answer,
                 Err(reason) => return Ok(Verdict::Failed { run: None, attempts: 0, reason }),
             },
             Step::Wait(waiting) => {
@@ -95,18 +95,14 @@ pub(crate) async fn drive(
                         teller.tell_start(&act, active.as_ref());
                     }
                     Err(error) => match classify(&error) {
-                        Answer::NotFound | Answer::Conflict | Answer::AlreadyExists => {
+                        Answer::NotFound | Answer::Conflict | Answer::AlreadyExists | Answer::TryAgain(_) => {
                             attempts.doubt();
-                            outage.wait(clock, None, &act, error).await?;
-                        }
-                        Answer::TryAgain(after) => {
-                            attempts.doubt();
-                            outage.wait(clock, after, &act, error).await?;
+                            retry.pause(&mut outage, &describe(&act), error).await?;
                         }
                         Answer::Refused if act == Step::Create => {
-                            attempts.refuse(format!("the cluster refused its Job: {}", Refusal(error)));
+                            attempts.refuse(format!("the API server refused its Job: {}", Refusal(error)));
                         }
-                        Answer::Refused => return Err(Error::cluster(describe(&act), error)),
+                        Answer::Refused | Answer::LostLease => return Err(Error::cluster(describe(&act), error)),
                     },
                 }
             }
@@ -114,42 +110,26 @@ pub(crate) async fn drive(
     }
 }
 
-/// A cluster that does not answer as it should.
-#[derive(Default)]
-struct Outage {
-    since: Option<Timestamp>,
-    times: u32,
-}
-
-impl Outage {
-    /// Waits before something is tried again, or gives up.
-    async fn wait(
-        &mut self,
-        clock: &Clock,
-        after: Option<Duration>,
-        act: &Step,
-        error: kube::Error,
-    ) -> Result<(), Error> {
-        let since = *self.since.get_or_insert(clock.now());
-        if later(since, PATIENCE) <= clock.now() {
-            return Err(Error::cluster(describe(act), error));
-        }
-        let backoff = Duration::from_millis(100).saturating_mul(1 << self.times.min(7));
-        self.times += 1;
-        tokio::time::sleep(after.unwrap_or(backoff)).await;
-        Ok(())
-    }
+/// A run that an earlier deploy started and that succeeded while this one followed it has not been skipped.
+fn credit(verdict: Verdict, followed: Option<u64>, ledger: &Ledger) -> Verdict {
+    let Verdict::Skipped(Skip::AlreadySucceeded { run } | Skip::Unchanged { run } | Skip::NotExpired { run, .. }) =
+        verdict
+    else {
+        return verdict;
+    };
+    let ended = ledger.runs().find(|ended| ended.run == run && Some(run) == followed);
+    ended.map_or(verdict, |ended| Verdict::Succeeded { run, attempts: ended.attempt })
 }
 
 fn describe(step: &Step) -> String {
     match step {
         Step::Create => "create its Job".to_owned(),
-        Step::Release { job, .. } => format!("let Job `{job}` start"),
+        Step::Release { job, .. } => format!("unsuspend Job `{job}`"),
         Step::Delete { job, .. } => format!("delete Job `{job}`"),
-        Step::Expire { job, .. } => format!("let Job `{job}` expire"),
+        Step::Expire { job, .. } => format!("set the TTL of Job `{job}`"),
         Step::Inspect => "read the events of its Job".to_owned(),
         Step::ReadLog => "read its log".to_owned(),
-        Step::Ask | Step::Record(_) | Step::Wait(_) | Step::Done(_) => "go on".to_owned(),
+        Step::Ask | Step::Record(_) | Step::Wait(_) | Step::Done(_) => "continue".to_owned(),
     }
 }
 

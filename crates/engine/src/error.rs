@@ -1,5 +1,6 @@
 //! What can go wrong, besides jobs that fail.
 
+use crate::call::Lost;
 use crate::guard::Violation;
 use crate::ledger::FormatError;
 use crate::registry::Problem;
@@ -9,11 +10,13 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The cluster could not be asked, or refused.
-    #[error("cannot {doing}")]
+    /// The API server refused a call, or did not answer it.
+    #[error("cannot {doing}{}", if .retried.is_zero() { String::new() } else { format!(", retried for {}", short(*.retried)) })]
     Cluster {
         /// What was being done, on what.
         doing: String,
+        /// How long the call was retried.
+        retried: Duration,
         /// What the cluster said.
         #[source]
         source: Refusal,
@@ -27,8 +30,8 @@ pub enum Error {
         #[source]
         source: FormatError,
     },
-    /// Somebody else has taken over.
-    #[error("the lease `{name}` was lost: another runner has taken over, and this one has stopped")]
+    /// The lease ran out or was taken over, so this process has stopped its work.
+    #[error("lost the lease `{name}`: it could not be renewed in time, or another process took it over")]
     LostLease {
         /// The Lease, or the ledger that shows it.
         name: String,
@@ -42,22 +45,48 @@ pub enum Error {
     /// It was cancelled before it began.
     #[error("cancelled before anything was changed")]
     Cancelled,
-    /// Somebody else is at it.
-    #[error("`{holder}` is deploying this release and has not finished within {waited:?}")]
+    /// It was cancelled while it waited for another process.
+    #[error("cancelled while waiting for `{holder}`, which is deploying this release; nothing was changed")]
+    CancelledWaiting {
+        /// The holder of the lease.
+        holder: String,
+    },
+    /// It was abandoned: its work was dropped where it stood.
+    #[error("stopped without waiting: running pods continue, and the next deploy waits for them")]
+    Abandoned,
+    /// Another process holds the lease.
+    #[error("`{holder}` is deploying this release and has not finished within {}", short(*.waited))]
     Busy {
         /// Who.
         holder: String,
-        /// How long was waited.
+        /// How long this process waited.
         waited: Duration,
     },
 }
 
 impl Error {
     pub(crate) fn cluster(doing: impl Into<String>, source: kube::Error) -> Self {
-        Self::Cluster { doing: doing.into(), source: Refusal(source) }
+        Self::retried(doing, source, Duration::ZERO)
     }
 
-    /// Whether the cluster refused for want of rights, and what it said.
+    pub(crate) fn retried(doing: impl Into<String>, source: kube::Error, retried: Duration) -> Self {
+        if let Some(lost) = lost_lease(&source) {
+            return Self::LostLease { name: lost.name.clone() };
+        }
+        Self::Cluster { doing: doing.into(), retried, source: Refusal(source) }
+    }
+
+    /// A call that the API server refused.
+    pub fn refused(doing: impl Into<String>, refusal: Refusal) -> Self {
+        Self::cluster(doing, refusal.0)
+    }
+
+    /// Something that was read and cannot be parsed.
+    pub fn unusable(doing: impl Into<String>, error: serde_json::Error) -> Self {
+        Self::cluster(doing, kube::Error::SerdeError(error))
+    }
+
+    /// Whether the API server refused for want of permissions, and what it said.
     pub fn forbidden(&self) -> Option<&str> {
         match self {
             Self::Cluster { source: Refusal(kube::Error::Api(status)), .. } if matches!(status.code, 401 | 403) => {
@@ -79,13 +108,7 @@ pub struct Refusal(pub(crate) kube::Error);
 
 impl std::fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.0 {
-            kube::Error::Api(status) if !status.message.is_empty() => formatter.write_str(&status.message),
-            kube::Error::Api(status) => write!(formatter, "the server answered {} {}", status.code, status.reason),
-            kube::Error::Service(source) => write!(formatter, "{}", chain(&**source)),
-            kube::Error::HyperError(source) => write!(formatter, "{}", chain(source)),
-            other => write!(formatter, "{other}"),
-        }
+        formatter.write_str(&plain(&self.0))
     }
 }
 
@@ -95,6 +118,58 @@ impl From<kube::Error> for Refusal {
     fn from(error: kube::Error) -> Self {
         Self(error)
     }
+}
+
+impl From<Refusal> for kube::Error {
+    fn from(refusal: Refusal) -> Self {
+        refusal.0
+    }
+}
+
+/// What the API server said, without what stood before it.
+pub(crate) fn plain(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if status.message.is_empty() => {
+            format!("the server answered {} {}", status.code, status.reason)
+        }
+        kube::Error::Api(status) => status.message.clone(),
+        kube::Error::Service(source) => chain(&**source),
+        kube::Error::HyperError(source) => chain(source),
+        other => other.to_string(),
+    }
+}
+
+/// A duration in whole units: `5m`, `90s`.
+fn short(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    if seconds >= 60 && seconds.is_multiple_of(60) { format!("{}m", seconds / 60) } else { format!("{seconds}s") }
+}
+
+fn lost_lease(error: &kube::Error) -> Option<&Lost> {
+    match error {
+        kube::Error::Service(source) => source.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// The error of an API call behind another error, unless that call was retried already.
+pub(crate) fn unretried<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e kube::Error> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(Error::Cluster { retried, .. }) = error.downcast_ref()
+            && !retried.is_zero()
+        {
+            return None;
+        }
+        if let Some(Refusal(error)) = error.downcast_ref() {
+            return Some(error);
+        }
+        if let Some(error) = error.downcast_ref() {
+            return Some(error);
+        }
+        next = error.source();
+    }
+    None
 }
 
 /// An error with everything behind it, each part once.
@@ -119,27 +194,35 @@ fn describe(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// How an answer of the API is to be taken.
+/// What an error of the API means for the caller.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The object is not there.
+    /// The object does not exist.
     NotFound,
-    /// An object of this name is there.
+    /// An object of this name exists.
     AlreadyExists,
-    /// Somebody else wrote in between, or the object is another one.
+    /// Another client wrote in between, or the object is another one.
     Conflict,
-    /// It may do better, perhaps after this time; it may also have done it.
+    /// A repetition may succeed, perhaps after this time. The call may also have taken effect.
     TryAgain(Option<Duration>),
-    /// It will not do it.
+    /// A repetition cannot succeed.
     Refused,
+    /// The call was not sent, or not waited for: the lease is lost.
+    LostLease,
 }
 
-/// Says how an error of the API is to be taken.
+/// Says what an error of the API means for the caller.
 pub fn classify(error: &kube::Error) -> Answer {
     let kube::Error::Api(status) = error else {
         return match error {
-            kube::Error::BuildRequest(_) | kube::Error::SerdeError(_) | kube::Error::InferConfig(_) => Answer::Refused,
-            _ => Answer::TryAgain(None),
+            _ if lost_lease(error).is_some() => Answer::LostLease,
+            // What did not go over the network stays as it is.
+            kube::Error::Service(_)
+            | kube::Error::HyperError(_)
+            | kube::Error::ReadEvents(_)
+            | kube::Error::UpgradeConnection(_)
+            | kube::Error::LinesCodecMaxLineLengthExceeded => Answer::TryAgain(None),
+            _ => Answer::Refused,
         };
     };
     let after = status.details.as_ref().map(|details| details.retry_after_seconds).filter(|seconds| *seconds > 0);
@@ -162,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_apart() {
+    fn errors_are_classified_by_code_and_reason() {
         for (code, reason, expected) in [
             (404, "NotFound", Answer::NotFound),
             (409, "AlreadyExists", Answer::AlreadyExists),

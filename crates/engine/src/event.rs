@@ -11,10 +11,17 @@ use tokio::sync::mpsc;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// Somebody else is at it, and is waited for.
+    /// Another process holds the lease, and this one waits for it.
     Busy {
-        /// Who.
+        /// The holder of the lease.
         holder: String,
+    },
+    /// An API call keeps failing and is retried.
+    Retrying {
+        /// What the call does, on what.
+        doing: String,
+        /// What the API server answered.
+        error: String,
     },
     /// What becomes of a component was decided.
     Decided {

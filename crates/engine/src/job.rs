@@ -1,9 +1,11 @@
 //! Jobs in code: what a job says of itself, and what it does.
 
 use crate::context::Context;
+use crate::error::{Answer, classify};
 use crate::policy::{OnFailure, Retries, RunPolicy};
 use crate::version::Version;
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
@@ -138,11 +140,12 @@ impl fmt::Display for Phase {
 }
 
 /// Whether what a job belongs to is new to the cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Occasion {
-    /// It is.
+    /// It has not been deployed completely before.
     Install,
-    /// It was there.
+    /// It has been deployed before.
     Upgrade,
 }
 
@@ -271,10 +274,23 @@ impl Failure {
     pub(crate) fn whole_message(&self) -> String {
         crate::error::chain(self)
     }
+
+    /// The error of an API call that caused it, if a repetition of that call may succeed and none was tried.
+    pub(crate) fn passing_error(&self) -> Option<&kube::Error> {
+        let error = crate::error::unretried(self)?;
+        let passes = matches!(classify(error), Answer::TryAgain(_) | Answer::Conflict);
+        (passes && !self.is_final).then_some(error)
+    }
+}
+
+impl From<crate::Error> for Failure {
+    fn from(error: crate::Error) -> Self {
+        Self::new(error.to_string()).because(error)
+    }
 }
 
 impl From<kube::Error> for Failure {
     fn from(error: kube::Error) -> Self {
-        Self::new("the cluster refused").because(error)
+        Self::new("the API server refused").because(error)
     }
 }

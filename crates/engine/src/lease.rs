@@ -1,172 +1,220 @@
-//! The lease: one runner of a release at a time.
+//! The lease: one process works on a release at a time.
 //!
-//! Whoever takes the lease over gets a higher epoch, which every write to a ledger carries. So a runner that was paused
-//! while another took over cannot write any more: its ledger has been written under a higher epoch meanwhile, or its
-//! own write comes first and the new holder goes on from there.
+//! Three times keep two processes apart, whatever their clocks say. A holder renews the lease every [`RENEWAL`]. It stops
+//! its own work [`VALIDITY`] after its last successful renewal *began*. Another process takes the lease over only after it
+//! has watched the Lease for [`DURATION`] without seeing it change, which is longer. What the holder writes carries its
+//! [`Fence`], so that a process that was frozen meanwhile cannot write any more.
 
+mod renewal;
+mod tenure;
+
+pub use tenure::Tenure;
+
+use crate::call;
 use crate::clock::Clock;
-use crate::error::{Answer, Error, Refusal, classify};
+use crate::error::{Answer, Error, classify};
 use crate::event::{Event, Events};
-use crate::ledger::later;
+use crate::fence::Fence;
 use crate::names::FIELD_MANAGER;
+use crate::retry::{Outage, Retry};
 use jiff::{Timestamp, Unit};
 use k8s_openapi::api::coordination::v1::{Lease as Object, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::Client;
 use kube::api::{Api, PostParams};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, watch};
-use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-/// How long a lease holds without being renewed.
-const DURATION: Duration = Duration::from_secs(15);
-/// How often it is renewed, and looked at by who waits for it.
-const RENEWAL: Duration = Duration::from_secs(5);
-/// Clocks differ, but not by this much: a lease that old is nobody's.
-const LONG_AGO: Duration = Duration::from_mins(5);
+/// How long a Lease has to stay unchanged before another process takes it over.
+pub const DURATION: Duration = Duration::from_secs(15);
+/// How long after the beginning of its last renewal a holder works on. The rest is for stopping.
+pub(crate) const VALIDITY: Duration = Duration::from_secs(10);
+/// How often a holder renews its lease.
+const RENEWAL: Duration = Duration::from_secs(3);
+/// How often a waiting process reads the Lease.
+const POLL: Duration = Duration::from_secs(2);
+/// How long a release of the lease may take.
+const RELEASE: Duration = Duration::from_secs(1);
 
-/// What is to be leased, and by whom.
+/// The lease that a process wants.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// The namespace.
     pub namespace: String,
     /// The Lease.
     pub name: String,
-    /// Who: a text that nobody else has.
+    /// The name of this process, for people. Two processes may have the same.
     pub holder: String,
     /// The labels of the Lease.
     pub labels: BTreeMap<String, String>,
-    /// How long to wait for somebody else.
+    /// How long to wait for another holder.
     pub patience: Duration,
-    /// The epoch is higher than this, whatever has become of the Lease.
-    pub epoch_above: u64,
 }
 
 /// A lease that is held: renewed until it is released, dropped or lost.
 pub struct Lease {
-    epoch: u64,
-    lost: watch::Receiver<bool>,
-    object: Arc<Mutex<Object>>,
-    leases: Api<Object>,
-    renewal: JoinHandle<()>,
+    fence: Fence,
+    is_new: bool,
+    tenure: Tenure,
+    held: renewal::Held,
 }
 
 impl Lease {
-    /// Takes a lease: at once if nobody has it, later if its holder lets it go or is dead.
+    /// Acquires the lease, waiting up to `claim.patience` while another holder renews it; then fails with
+    /// [`Error::Busy`].
     pub async fn take(client: &Client, claim: Claim, clock: &Clock, events: &Events) -> Result<Self, Error> {
-        let leases = Api::<Object>::namespaced(client.clone(), &claim.namespace);
-        let started = clock.now();
-        let mut watched: Option<(String, Timestamp)> = None;
-        let mut told = String::new();
+        let leases = Api::<Object>::namespaced(call::bounded(client), &claim.namespace);
+        let retry = Retry::new(clock.clone(), CancellationToken::new(), events.clone());
+        let doing = format!("take the lease `{}`", claim.name);
+        let begun = Instant::now();
+        let mut outage = Outage::default();
+        let mut watched = None;
+        let mut reported = String::new();
         loop {
-            let object = match attempt(&leases, &claim, clock, &mut watched).await {
-                Ok(Attempt::Taken(object)) => *object,
+            let (asked, now) = (Instant::now(), clock.now());
+            match attempt(&leases, &claim, now, &mut watched).await {
+                Ok(Attempt::Taken { object, is_new }) => {
+                    let fence = fence_of(&object);
+                    let (tenure, term) = Tenure::begin(&claim.name, clock, asked, now);
+                    let held = renewal::Held::start(leases, *object, claim.holder, term);
+                    return Ok(Self { fence, is_new, tenure, held });
+                }
                 Ok(Attempt::Again) => {
+                    outage = Outage::default();
                     tokio::time::sleep(Duration::from_millis(200)).await;
-                    continue;
                 }
                 Ok(Attempt::Held { by }) => {
-                    if later(started, claim.patience) <= clock.now() {
+                    outage = Outage::default();
+                    let left = claim.patience.saturating_sub(begun.elapsed());
+                    if left.is_zero() {
                         return Err(Error::Busy { holder: by, waited: claim.patience });
                     }
-                    if told != by {
+                    if reported != by {
                         events.send(Event::Busy { holder: by.clone() });
-                        told = by;
+                        reported = by;
                     }
-                    tokio::time::sleep(RENEWAL.min(claim.patience)).await;
-                    continue;
+                    tokio::time::sleep(POLL.min(left)).await;
                 }
                 Err(error) => match classify(&error) {
-                    Answer::TryAgain(after) if clock.now() < later(started, LONG_AGO) => {
-                        tokio::time::sleep(after.unwrap_or(Duration::from_millis(500))).await;
-                        continue;
-                    }
-                    _ => {
-                        let doing = format!("take the lease `{}`", claim.name);
-                        return Err(Error::Cluster { doing, source: Refusal(error) });
-                    }
+                    Answer::TryAgain(_) | Answer::Conflict => retry.pause(&mut outage, &doing, error).await?,
+                    _ => return Err(Error::cluster(doing, error)),
                 },
-            };
-            return Ok(Self::hold(leases, object, claim.holder, clock.clone()));
+            }
         }
     }
 
-    fn hold(leases: Api<Object>, object: Object, holder: String, clock: Clock) -> Self {
-        let epoch = epoch_of(&object);
-        let object = Arc::new(Mutex::new(object));
-        let (sender, lost) = watch::channel(false);
-        let renewal = tokio::spawn(renew(leases.clone(), Arc::clone(&object), holder, clock, sender));
-        Self { epoch, lost, object, leases, renewal }
+    /// What distinguishes this holder from all others.
+    pub fn fence(&self) -> &Fence {
+        &self.fence
     }
 
-    /// Higher than that of every earlier holder.
-    pub fn epoch(&self) -> u64 {
-        self.epoch
+    /// Whether the Lease did not exist before.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
-    /// Waits until the lease is lost; for ever if it is not.
+    /// How long the lease is held, for whatever depends on it.
+    pub fn tenure(&self) -> &Tenure {
+        &self.tenure
+    }
+
+    /// Waits until the lease is lost; indefinitely if it is not.
     pub async fn lost(&self) {
-        if self.lost.clone().wait_for(|lost| *lost).await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        self.tenure.lost().await;
     }
 
-    /// Lets the lease go, so that the next one need not wait.
+    /// Releases the lease, so that the next process need not wait.
     pub async fn release(self) {
-        self.renewal.abort();
-        let mut object = self.object.lock().await.clone();
-        if let Some(spec) = &mut object.spec {
-            spec.holder_identity = None;
-        }
-        // If that fails, it runs out by itself.
-        let _ = self.leases.replace(&name(&object), &parameters(), &object).await;
+        // If that fails, it expires.
+        let _ = tokio::time::timeout(RELEASE, self.held.release()).await;
     }
 }
 
-impl Drop for Lease {
-    fn drop(&mut self) {
-        self.renewal.abort();
-    }
+/// The holder of a lease, as others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The name of the process.
+    pub name: String,
+    /// When it acquired the lease, by its own clock.
+    pub since: Option<Timestamp>,
+    /// When it renewed the lease last, by its own clock.
+    pub renewed: Option<Timestamp>,
+}
+
+/// The process that holds a lease.
+pub async fn read_holder(client: &Client, namespace: &str, name: &str, retry: &Retry) -> Result<Option<Holder>, Error> {
+    let leases = Api::<Object>::namespaced(call::bounded(client), namespace);
+    let found = retry.call(&format!("read the lease `{name}`"), || leases.get_opt(name)).await?;
+    Ok(found.as_ref().and_then(holder_of))
+}
+
+/// Takes the lease away from its holder, which stops within 10 s. The next process starts after 15 s.
+pub async fn break_lease(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    breaker: &str,
+    retry: &Retry,
+) -> Result<Option<Holder>, Error> {
+    let leases = Api::<Object>::namespaced(call::bounded(client), namespace);
+    let doing = format!("break the lease `{name}`");
+    let attempt = || async {
+        let Some(mut object) = leases.get_opt(name).await? else { return Ok(None) };
+        let Some(holder) = holder_of(&object) else { return Ok(None) };
+        let epoch = fence_of(&object).epoch + 1;
+        if let Some(spec) = &mut object.spec {
+            // Not empty: the old holder may still be working, so the next one has to watch the Lease first.
+            spec.holder_identity = Some(format!("none (broken by {breaker})"));
+            spec.lease_transitions = Some(transitions(epoch));
+        }
+        leases.replace(name, &parameters(), &object).await?;
+        Ok(Some(holder))
+    };
+    retry.call(&doing, attempt).await
 }
 
 enum Attempt {
-    Taken(Box<Object>),
+    Taken {
+        object: Box<Object>,
+        is_new: bool,
+    },
     Held {
         by: String,
     },
-    /// Somebody was quicker.
+    /// Another process was quicker.
     Again,
+}
+
+/// A version of the Lease, and since when it is watched.
+struct Watched {
+    version: String,
+    since: Instant,
 }
 
 async fn attempt(
     leases: &Api<Object>,
     claim: &Claim,
-    clock: &Clock,
-    watched: &mut Option<(String, Timestamp)>,
+    now: Timestamp,
+    watched: &mut Option<Watched>,
 ) -> kube::Result<Attempt> {
-    let now = clock.now();
-    let result = match leases.get_opt(&claim.name).await? {
-        None => {
-            let object = fill(Object::default(), claim, claim.epoch_above + 1, now);
-            leases.create(&parameters(), &object).await
-        }
+    let found = leases.get_opt(&claim.name).await?;
+    let is_new = found.is_none();
+    let result = match found {
+        None => leases.create(&parameters(), &fill(Object::default(), claim, 1, now)).await,
         Some(object) => {
-            let spec = object.spec.clone().unwrap_or_default();
-            let holder = spec.holder_identity.clone().filter(|holder| !holder.is_empty());
-            if let Some(holder) = holder.filter(|holder| *holder != claim.holder)
-                && is_alive(&spec, &object, now, watched)
+            if let Some(holder) = holder_of(&object)
+                && may_be_alive(&object, watched)
             {
-                return Ok(Attempt::Held { by: holder });
+                return Ok(Attempt::Held { by: holder.name });
             }
-            let epoch = epoch_of(&object).max(claim.epoch_above) + 1;
-            let object = fill(object, claim, epoch, now);
-            leases.replace(&claim.name, &parameters(), &object).await
+            let epoch = fence_of(&object).epoch + 1;
+            leases.replace(&claim.name, &parameters(), &fill(object, claim, epoch, now)).await
         }
     };
     match result {
-        Ok(object) => Ok(Attempt::Taken(Box::new(object))),
+        Ok(object) => Ok(Attempt::Taken { object: Box::new(object), is_new }),
         Err(error) => match classify(&error) {
             Answer::Conflict | Answer::AlreadyExists => Ok(Attempt::Again),
             _ => Err(error),
@@ -174,22 +222,26 @@ async fn attempt(
     }
 }
 
-/// Whether a holder has renewed its lease while we looked, or lately by its own clock.
-fn is_alive(spec: &LeaseSpec, object: &Object, now: Timestamp, watched: &mut Option<(String, Timestamp)>) -> bool {
-    let renewed = spec.renew_time.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
-    if later(renewed, LONG_AGO) < now {
-        return false;
-    }
+/// Whether the Lease has changed while it was watched, or was not watched long enough. Times in it come from another
+/// machine's clock, so they say nothing.
+fn may_be_alive(object: &Object, watched: &mut Option<Watched>) -> bool {
     let version = object.metadata.resource_version.clone().unwrap_or_default();
-    let duration = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-    let duration = duration.map_or(DURATION, Duration::from_secs);
+    let seconds = object.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
+    let duration = seconds.and_then(|seconds| u64::try_from(seconds).ok()).map_or(DURATION, Duration::from_secs);
     match watched {
-        Some((seen, since)) if *seen == version => later(*since, duration) > now,
+        Some(known) if known.version == version => known.since.elapsed() < duration.max(DURATION),
         _ => {
-            *watched = Some((version, now));
+            *watched = Some(Watched { version, since: Instant::now() });
             true
         }
     }
+}
+
+fn holder_of(object: &Object) -> Option<Holder> {
+    let spec = object.spec.as_ref()?;
+    let name = spec.holder_identity.clone().filter(|name| !name.is_empty())?;
+    let time = |time: &Option<MicroTime>| time.as_ref().map(|time| time.0);
+    Some(Holder { name, since: time(&spec.acquire_time), renewed: time(&spec.renew_time) })
 }
 
 fn fill(mut object: Object, claim: &Claim, epoch: u64, now: Timestamp) -> Object {
@@ -202,7 +254,7 @@ fn fill(mut object: Object, claim: &Claim, epoch: u64, now: Timestamp) -> Object
     object.spec = Some(LeaseSpec {
         holder_identity: Some(claim.holder.clone()),
         lease_duration_seconds: i32::try_from(DURATION.as_secs()).ok(),
-        lease_transitions: Some(i32::try_from(epoch).unwrap_or(i32::MAX)),
+        lease_transitions: Some(transitions(epoch)),
         acquire_time: Some(micro(now)),
         renew_time: Some(micro(now)),
         ..LeaseSpec::default()
@@ -210,52 +262,18 @@ fn fill(mut object: Object, claim: &Claim, epoch: u64, now: Timestamp) -> Object
     object
 }
 
-async fn renew(
-    leases: Api<Object>,
-    object: Arc<Mutex<Object>>,
-    holder: String,
-    clock: Clock,
-    lost: watch::Sender<bool>,
-) {
-    let mut renewed = clock.now();
-    loop {
-        tokio::time::sleep(RENEWAL).await;
-        let mut next = object.lock().await.clone();
-        if let Some(spec) = &mut next.spec {
-            spec.renew_time = Some(micro(clock.now()));
-        }
-        match leases.replace(&name(&next), &parameters(), &next).await {
-            Ok(written) => {
-                renewed = clock.now();
-                *object.lock().await = written;
-            }
-            Err(error) => {
-                // Perhaps only the answer was lost: what counts is who holds it now.
-                if let Ok(Some(found)) = leases.get_opt(&name(&next)).await {
-                    let spec = found.spec.clone().unwrap_or_default();
-                    if spec.holder_identity.as_deref() != Some(holder.as_str()) {
-                        break;
-                    }
-                    *object.lock().await = found;
-                } else if matches!(classify(&error), Answer::NotFound | Answer::Refused) {
-                    break;
-                }
-                if later(renewed, DURATION) <= clock.now() {
-                    break;
-                }
-            }
-        }
-    }
-    lost.send_replace(true);
+fn transitions(epoch: u64) -> i32 {
+    i32::try_from(epoch).unwrap_or(i32::MAX)
 }
 
-fn epoch_of(object: &Object) -> u64 {
+fn fence_of(object: &Object) -> Fence {
     let transitions = object.spec.as_ref().and_then(|spec| spec.lease_transitions).unwrap_or_default();
-    u64::try_from(transitions).unwrap_or_default()
+    let lease = object.metadata.uid.clone().unwrap_or_default();
+    Fence { lease, epoch: u64::try_from(transitions).unwrap_or_default() }
 }
 
-fn name(object: &Object) -> String {
-    object.metadata.name.clone().unwrap_or_default()
+fn name(object: &Object) -> &str {
+    object.metadata.name.as_deref().unwrap_or_default()
 }
 
 fn micro(time: Timestamp) -> MicroTime {
@@ -265,3 +283,6 @@ fn micro(time: Timestamp) -> MicroTime {
 fn parameters() -> PostParams {
     PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ pub(crate) mod store;
 pub(crate) use entries::Head;
 pub use entries::{Active, Done, Outcome, Run, Stopping};
 pub use format::FormatError;
+pub(crate) use format::escaped_size;
 
 use crate::fingerprint::Fingerprints;
 use crate::policy::Keep;
@@ -38,7 +39,10 @@ pub(crate) struct Ending {
     pub(crate) outcome: Outcome,
     pub(crate) reason: String,
     pub(crate) exit_code: Option<i32>,
+    /// When its Job started and ended; by the cluster's clock if it was seen.
+    pub(crate) started_at: Timestamp,
     pub(crate) finished_at: Timestamp,
+    pub(crate) never_started: bool,
     /// The end of its log, or why there is none.
     pub(crate) log: Result<String, String>,
     /// When a further attempt starts, and what its Job is called.
@@ -100,16 +104,16 @@ impl Ledger {
         self.active().is_some_and(|active| !active.job.is_empty()) || self.runs.iter().any(|run| !run.job.is_empty())
     }
 
-    /// Whether there is no room for the end of another run.
+    /// Whether there is no room for the inputs of another run.
     pub(crate) fn is_full(&self) -> bool {
         format::size_of_done(&self.done) + 256 > DONE_LIMIT
     }
 
     /// A run is going to start.
-    pub(crate) fn begin(&self, active: Active, nonce: &str) -> Self {
+    pub(crate) fn begin(&self, active: Active) -> Self {
         let mut next = self.clone();
         next.head.next = active.run + 1;
-        nonce.clone_into(&mut next.head.nonce);
+        next.head.handle(&active.nonce);
         next.head.active = Some(active);
         next
     }
@@ -124,7 +128,7 @@ impl Ledger {
     }
 
     /// An attempt of the run that is going has ended.
-    pub(crate) fn conclude(&self, ending: Ending, revision: &str, keep: &Keep) -> Self {
+    pub(crate) fn conclude(&self, ending: Ending, keep: &Keep) -> Self {
         let Some(active) = self.head.active.clone() else { return self.clone() };
         let mut next = self.clone();
         let is_final = ending.next.is_none();
@@ -141,13 +145,14 @@ impl Ledger {
             job: active.job.clone(),
             version: active.version.clone(),
             fingerprint: active.fingerprint.clone(),
-            revision: revision.to_owned(),
+            revision: active.revision.clone(),
             nonce: active.nonce.clone(),
             outcome: ending.outcome,
             reason: ending.reason,
             exit_code: ending.exit_code,
-            started_at: active.started_at,
+            started_at: ending.started_at,
             finished_at: ending.finished_at,
+            never_started: ending.never_started,
             log_unavailable,
             is_final,
         });
@@ -167,11 +172,41 @@ impl Ledger {
                 outcome: ending.outcome,
                 run: active.run,
             };
-            next.done.retain(|other| !other.is_same_but_for_run(&done));
-            next.done.push(done);
+            next.prove(done);
         }
         next.bound(keep);
         next
+    }
+
+    /// Adds how a run ended, for good. The same inputs and outcome take one row, with the newest version.
+    fn prove(&mut self, mut done: Done) {
+        let same = |other: &Done| other.fingerprint == done.fingerprint && other.outcome == done.outcome;
+        let newest = self.done.iter().filter(|other| same(other)).filter_map(|other| other.version.clone()).max();
+        self.done.retain(|other| !same(other));
+        done.version = newest.max(done.version);
+        self.done.push(done);
+        // A job that must remember all its inputs is refused before it comes to this.
+        while format::size_of_done(&self.done) > DONE_LIMIT && self.forget_oldest() {}
+    }
+
+    /// Forgets the oldest inputs that decide nothing under a policy that compares with the last success only.
+    fn forget_oldest(&mut self) -> bool {
+        let last = self.last_success().map(|done| done.run);
+        let newest = self.newest_version().cloned();
+        let decides = |done: &Done| {
+            Some(done.run) == last || (done.outcome == Outcome::Succeeded && newest.is_some() && done.version == newest)
+        };
+        let oldest = self.done.iter().take(self.done.len().saturating_sub(1)).position(|done| !decides(done));
+        oldest.map(|index| self.done.remove(index)).is_some()
+    }
+
+    /// The same ledger without logs: what is too large with them is still recorded.
+    pub(crate) fn without_logs(mut self) -> Self {
+        for run in self.runs.iter_mut().filter(|run| self.logs.contains_key(&log_key(run.run, run.attempt))) {
+            run.log_unavailable = Some("the ledger was too large with it".to_owned());
+        }
+        self.logs.clear();
+        self
     }
 
     fn bound(&mut self, keep: &Keep) {
@@ -180,12 +215,12 @@ impl Ledger {
         self.runs.drain(..excess);
         let keys: Vec<String> = self.runs().map(|run| log_key(run.run, run.attempt)).collect();
         self.logs.retain(|key, _| keys.contains(key));
-        let mut size: usize = self.logs.values().map(String::len).sum();
+        let mut size: usize = self.logs.values().map(|log| escaped_size(log)).sum();
         for key in keys.iter().rev() {
             if size > LOGS_LIMIT
                 && let Some(log) = self.logs.remove(key)
             {
-                size -= log.len();
+                size -= escaped_size(&log);
             }
         }
     }
@@ -206,14 +241,6 @@ pub(crate) fn later(time: Timestamp, duration: Duration) -> Timestamp {
         .ok()
         .and_then(|duration| time.checked_add(duration).ok())
         .unwrap_or(Timestamp::MAX)
-}
-
-impl Done {
-    fn is_same_but_for_run(&self, other: &Self) -> bool {
-        let key =
-            |done: &Self| (done.fingerprint.clone(), done.version.as_ref().map(ToString::to_string), done.outcome);
-        key(self) == key(other)
-    }
 }
 
 #[cfg(test)]

@@ -80,15 +80,20 @@
 //! | `runner` | phases, concurrency, cancellation |
 //! | [`machine`] | what to do next about a job: a pure function |
 //! | `driver`, `lookout` | carries it out, and sees what happens |
-//! | `ledger`, `lease`, `fingerprint`, `names` | what is written down, and how it is recognised |
+//! | `call`, `retry`, `error` | API calls: deadlines, one retry, one classifier |
+//! | `lease`, `fence` | one process at a time |
+//! | `mask` | Secret values that are never printed |
+//! | `ledger`, `fingerprint`, `names` | what is written down, and how it is recognised |
 //! | `event`, `report` | what is told, while it happens and afterwards |
 
+mod call;
 mod clock;
 mod component;
 mod context;
 mod driver;
 mod error;
 mod event;
+mod fence;
 mod fingerprint;
 mod graph;
 mod guard;
@@ -98,34 +103,43 @@ mod lease;
 mod ledger;
 mod lookout;
 pub mod machine;
+mod mask;
 mod names;
 mod pod_job;
 mod policy;
 mod registry;
 mod report;
+mod retry;
 mod runner;
 mod skip;
 mod version;
 
 pub use async_trait::async_trait;
+pub use call::{CALL_LIMIT, bounded};
 pub use clock::Clock;
 pub use component::{Component, Decision, DeployContext};
-pub use context::{Context, Release};
+pub use context::{Context, Past, Release};
+pub use driver::attempt_log::AttemptLog;
 pub use error::{Answer, Error, Refusal, classify};
 pub use event::{Event, Events};
+pub use fence::{Fence, Known};
 pub use fingerprint::{Fingerprint, Fingerprints, Inputs, Key, References};
 pub use graph::find_cycle_in as find_cycle;
 pub use guard::Violation;
 pub use job::{Failure, Job, Needed, Occasion, Phase, Retires, Scope, When};
 pub use json_path::{JsonPath, NoPath};
-pub use lease::{Claim, Lease};
+pub use lease::{Claim, DURATION as LEASE_DURATION, Holder, Lease, Tenure, break_lease, read_holder};
 pub use ledger::store::read_ledgers;
 pub use ledger::{Active, Done, FormatError, Ledger, Outcome, Run, Stopping};
+pub use mask::Mask;
 pub use names::{is_identifier, record as record_name};
 pub use pod_job::{Borrowed, PodJob};
 pub use policy::{Keep, OnCancel, OnFailure, OnSupersede, OnUnknown, Patience, Retries, RunPolicy};
 pub use registry::{Problem, Registry};
-pub use report::{Action, ComponentReport, DeployOutcome, JobOutcome, JobReport, PathStep, PhaseReport, Report};
+pub use report::{
+    Action, ComponentFailure, ComponentReport, DeployOutcome, JobOutcome, JobReport, PathStep, PhaseReport, Report,
+};
+pub use retry::{Outage, RETRY_LIMIT, Retry};
 pub use runner::{Exceptions, JobPreview, Lock, Manager, Preview, Settings, Would, violations};
 pub use skip::Condition;
 pub use version::{NoVersion, Version};

@@ -1,7 +1,8 @@
-//! The lookout: one watch on all Jobs and one on all pods of a release, which everybody shares.
+//! The lookout: one watch on all Jobs and one on all pods of a release, shared by all its jobs.
 
 use crate::error::{Answer, Error, classify};
 use crate::names;
+use crate::retry::{RETRY_LIMIT, Retry};
 use futures::StreamExt as _;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -12,8 +13,10 @@ use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// What is seen of a release's Jobs and pods. Ends with its last clone.
 #[derive(Clone)]
@@ -27,8 +30,14 @@ pub(crate) struct Lookout {
 struct State {
     jobs: Shelf<Job>,
     pods: Shelf<Pod>,
-    /// Why nothing can be seen.
-    blinded: Option<Arc<watcher::Error>>,
+}
+
+/// A watch that fails.
+struct Blinded {
+    error: watcher::Error,
+    since: Instant,
+    last: Instant,
+    is_final: bool,
 }
 
 /// Objects of a kind, by the job they belong to and by name.
@@ -40,14 +49,20 @@ struct Shelf<K> {
     lists: u64,
     /// The uids of what was deleted lately.
     gone: VecDeque<String>,
+    /// Why nothing could be seen when that was last tried.
+    blinded: Option<Blinded>,
 }
 
+/// How long a watch lasts before it is opened again: shorter than the retry limit, so that a dead one is noticed.
+const WATCH_SECONDS: u32 = 240;
+/// Failures of a watch that are further apart than this: it worked in between. More than a deadline and a backoff.
+const APART: Duration = Duration::from_secs(90);
 /// How many deletions are remembered: far more than happen between two looks.
 const REMEMBERED: usize = 10_000;
 
 impl<K> Default for Shelf<K> {
     fn default() -> Self {
-        Self { by_job: BTreeMap::new(), coming: None, lists: 0, gone: VecDeque::new() }
+        Self { by_job: BTreeMap::new(), coming: None, lists: 0, gone: VecDeque::new(), blinded: None }
     }
 }
 
@@ -60,7 +75,7 @@ impl Lookout {
         let (sender, changed) = watch::channel(0);
         let sender = Arc::new(sender);
         let mut tasks = JoinSet::new();
-        let config = Config::default().labels(&selector);
+        let config = Config::default().labels(&selector).timeout(WATCH_SECONDS);
         let jobs = Api::<Job>::namespaced(client.clone(), namespace);
         tasks.spawn(look(jobs, config.clone(), Arc::clone(&state), Arc::clone(&sender), |state| &mut state.jobs));
         let pods = Api::<Pod>::namespaced(client.clone(), namespace);
@@ -68,19 +83,23 @@ impl Lookout {
         Self { state, changed, _tasks: Arc::new(tasks) }
     }
 
-    /// Waits until everything has been seen once.
-    pub(crate) async fn ready(&mut self) -> Result<(), Error> {
-        loop {
-            {
-                let state = self.lock();
-                if let Some(error) = &state.blinded {
-                    return Err(blinded(error));
+    /// Waits until everything has been listed once. Fails where the watches cannot start, or have failed for too long.
+    pub(crate) async fn ready(&mut self, retry: &Retry) -> Result<(), Error> {
+        let listed = async {
+            loop {
+                {
+                    let state = self.lock();
+                    state.check()?;
+                    if state.jobs.lists > 0 && state.pods.lists > 0 {
+                        return Ok(());
+                    }
                 }
-                if state.jobs.lists > 0 && state.pods.lists > 0 {
-                    return Ok(());
-                }
+                self.changed().await;
             }
-            self.changed().await;
+        };
+        match retry.wait(listed).await {
+            Some(listed) => listed,
+            None => Err(self.lock().blinded().map_or(Error::Cancelled, Blinded::tell)),
         }
     }
 
@@ -122,12 +141,48 @@ impl Lookout {
     }
 }
 
+impl State {
+    /// Fails where nothing can be seen any more.
+    fn check(&self) -> Result<(), Error> {
+        match self.blinded().filter(|blinded| blinded.is_final) {
+            Some(blinded) => Err(blinded.tell()),
+            None => Ok(()),
+        }
+    }
+
+    fn blinded(&self) -> Option<&Blinded> {
+        self.jobs.blinded.as_ref().or(self.pods.blinded.as_ref())
+    }
+}
+
+impl Blinded {
+    fn tell(&self) -> Error {
+        let status = match &self.error {
+            watcher::Error::InitialListFailed(kube::Error::Api(status))
+            | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.clone(),
+            other => kube::core::Status::failure(&crate::error::chain(other), "Unknown").boxed(),
+        };
+        let retried = self.last - self.since;
+        Error::retried("watch the Jobs and pods of the release", kube::Error::Api(status), retried)
+    }
+}
+
 impl<K: Resource> Shelf<K> {
     fn of(&self, job: &str) -> Vec<Arc<K>> {
         self.by_job.get(job).map(|objects| objects.values().cloned().collect()).unwrap_or_default()
     }
 
+    /// The watch failed. It does not say when it works again, so failures far apart are none of the same outage.
+    fn fail(&mut self, error: watcher::Error) {
+        let last = Instant::now();
+        let same = self.blinded.as_ref().filter(|blinded| last - blinded.last < APART);
+        let since = same.map_or(last, |blinded| blinded.since);
+        let is_final = is_final(&error) || last - since >= RETRY_LIMIT;
+        self.blinded = Some(Blinded { error, since, last, is_final });
+    }
+
     fn take(&mut self, event: Event<K>) {
+        self.blinded = None;
         match event {
             Event::Init => self.coming = Some(BTreeMap::new()),
             Event::InitApply(object) => {
@@ -177,8 +232,7 @@ async fn look<K>(
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             match event {
                 Ok(event) => shelf(&mut state).take(event),
-                Err(error) if is_final(&error) => state.blinded = Some(Arc::new(error)),
-                Err(_) => {}
+                Err(error) => shelf(&mut state).fail(error),
             }
         }
         changed.send_modify(|version| *version += 1);
@@ -189,17 +243,8 @@ async fn look<K>(
 fn is_final(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
-            classify(error) == Answer::Refused
+            matches!(classify(error), Answer::Refused | Answer::LostLease)
         }
         _ => false,
     }
-}
-
-fn blinded(error: &watcher::Error) -> Error {
-    let status = match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.clone(),
-        other => kube::core::Status::failure(&other.to_string(), "Unknown").boxed(),
-    };
-    Error::cluster("watch the Jobs and pods of the release", kube::Error::Api(status))
 }

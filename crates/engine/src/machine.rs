@@ -22,13 +22,15 @@ mod model;
 mod tidy;
 
 pub use model::{
-    Durability, Effort, Finish, Identity, Life, Observed, Seen, Skip, Spec, Step, Stray, Trouble, Verdict, Waiting,
+    Durability, Effort, Finish, Identity, Life, Observed, Remains, Seen, Skip, Spec, Step, Stray, Trouble, Verdict,
+    Waiting,
 };
 
 use crate::job::Needed;
 use crate::ledger::{Active, Ledger, Outcome, Stopping, later};
-use crate::policy::{OnCancel, OnSupersede};
+use crate::policy::{OnCancel, OnSupersede, RunPolicy};
 use conclude::conclude;
+pub(crate) use decide::verdict_of_record;
 use decide::{Decision, decide};
 use jiff::Timestamp;
 use std::time::Duration;
@@ -37,6 +39,8 @@ use std::time::Duration;
 const DEADLINE_SLACK: Duration = Duration::from_mins(1);
 /// How long a pod may say nothing of why it does not start before its events are looked at.
 const SILENCE: Duration = Duration::from_secs(10);
+/// How long a cancelled deploy waits until a run that it stops has ended.
+const STOPPED_WITHIN: Duration = Duration::from_mins(1);
 
 /// What to do next.
 pub fn step(spec: &Spec, ledger: &Ledger, observed: &Observed, now: Timestamp) -> Step {
@@ -54,16 +58,14 @@ fn consider(spec: &Spec, ledger: &Ledger, observed: &Observed, now: Timestamp) -
     match decide(spec, ledger, now) {
         Decision::Done(verdict) => Step::Done(verdict),
         Decision::Run if observed.is_cancelled => Step::Done(Verdict::Cancelled { run: None }),
-        Decision::Run if ledger.is_full() => Step::Done(Verdict::Failed {
-            run: None,
-            attempts: 0,
-            reason: "its ledger is full: give the job a new id, or delete the ledger and let everything run again"
-                .to_owned(),
-        }),
+        // The other policies compare with the last success only, so their ledgers may forget older inputs.
+        Decision::Run if spec.run == RunPolicy::OncePerFingerprint && ledger.is_full() => {
+            Step::Done(Verdict::Failed { run: None, attempts: 0, reason: spec.identity.advise_when_full() })
+        }
         Decision::Run => match &observed.needed {
             None => Step::Ask,
             Some(Needed::No(reason)) => Step::Done(Verdict::Skipped(Skip::NotNeeded(reason.clone()))),
-            Some(Needed::Yes) => match tidy::make_room(spec, observed) {
+            Some(Needed::Yes) => match tidy::make_room(spec, observed, now) {
                 Some(step) => step,
                 None => Step::Record(Box::new(intend(spec, ledger, now))),
             },
@@ -85,13 +87,13 @@ fn intend(spec: &Spec, ledger: &Ledger, now: Timestamp) -> Ledger {
         fingerprint: fingerprint.clone(),
         started_at: now,
         version: spec.version.clone(),
+        revision: spec.revision.clone(),
         nonce: spec.nonce.clone(),
         not_before: None,
         stopping: None,
         left_at: None,
     };
-    let nonce = if spec.nonce.is_empty() { &ledger.head.nonce } else { &spec.nonce };
-    ledger.begin(active, nonce)
+    ledger.begin(active)
 }
 
 /// A run is going on, ours or one that is in the way.
@@ -106,7 +108,7 @@ fn follow(spec: &Spec, ledger: &Ledger, active: &Active, observed: &Observed, no
             // The pod has told how it ended, even if its Job is gone.
             (None, Some(_)) => match &observed.pod_finish {
                 Some(finish) => read_log_then(spec, observed, || end(finish.outcome(), &finish.reason)),
-                None => end(Outcome::Unknown, "its Job was deleted before anybody saw how it ended"),
+                None => end(Outcome::Unknown, "its Job was deleted before its result was recorded"),
             },
         },
         Seen::Present { uid, life } => match (&active.uid, life) {
@@ -119,12 +121,13 @@ fn follow(spec: &Spec, ledger: &Ledger, active: &Active, observed: &Observed, no
             (None, Life::Held) if !is_ours || (observed.is_cancelled && spec.on_cancel == OnCancel::Stop) => {
                 Step::Delete { job: active.job.clone(), uid: uid.clone() }
             }
-            (None, Life::Going) => Step::Wait(Waiting::until_gone()),
+            (_, Life::Going { since }) if observed.is_cancelled => cancelled_while_going(active, *since, is_ours, now),
+            (None, Life::Going { since }) => going(spec, active, *since, now),
             (None, _) => Step::Record(Box::new(ledger.amend(|active| active.uid = Some(uid.clone())))),
             (Some(recorded), _) if recorded != uid => {
                 end(Outcome::Unknown, "its Job was deleted and another one took its name")
             }
-            (Some(_), Life::Going) => Step::Wait(Waiting::until_gone()),
+            (Some(_), Life::Going { since }) => going(spec, active, *since, now),
             (Some(_), _) if active.stopping.is_some() => Step::Delete { job: active.job.clone(), uid: uid.clone() },
             (Some(_), Life::Held) if !is_ours => stop(ledger, Outcome::Superseded, "never started"),
             (Some(_), Life::Held) if spec.effort == Effort::Settle => left(active),
@@ -147,19 +150,20 @@ fn not_started(
     if let Some(refusal) = &observed.refusal {
         return end(Outcome::Failed, refusal);
     }
+    // Without the name of a Job it was a task of a process that has ended, or is about to start in this one.
+    let unstarted = match (active.job.is_empty(), active.attempt) {
+        (true, _) => "the process that ran it ended".to_owned(),
+        (false, 1) => "it had not started".to_owned(),
+        (false, attempt) => format!("attempt {attempt} had not started"),
+    };
     if !is_ours {
-        return end(Outcome::Superseded, "it had not started");
+        return end(Outcome::Superseded, &unstarted);
     }
     if spec.effort == Effort::Settle {
-        // Without the name of a Job it was a task of a process that has ended.
-        return if active.job.is_empty() {
-            end(Outcome::Failed, "the process that ran it ended")
-        } else {
-            left(active)
-        };
+        return if active.job.is_empty() { end(Outcome::Failed, &unstarted) } else { left(active) };
     }
     if observed.is_cancelled {
-        return end(Outcome::Cancelled, "it had not started");
+        return end(Outcome::Cancelled, &unstarted);
     }
     match active.not_before.filter(|time| *time > now) {
         Some(time) => Step::Wait(Waiting::to_retry(time)),
@@ -176,6 +180,9 @@ fn running(spec: &Spec, ledger: &Ledger, active: &Active, observed: &Observed, i
         // It lives in this process, so it is ours, and hears of a cancellation by itself.
         return Step::Wait(Waiting::until_finished(None));
     }
+    if !is_ours && observed.is_cancelled {
+        return leave(active, is_ours);
+    }
     if !is_ours {
         return match spec.on_supersede {
             OnSupersede::Wait => Step::Wait(Waiting::until_finished(None)),
@@ -184,7 +191,7 @@ fn running(spec: &Spec, ledger: &Ledger, active: &Active, observed: &Observed, i
                 run: None,
                 attempts: 0,
                 reason: format!(
-                    "run {} with something else is still going: wait for it, or choose `onSupersede: Wait` or `Replace`",
+                    "run {} with other inputs is still running: wait for it, or choose `onSupersede: Wait` or `Replace`",
                     active.run
                 ),
             }),
@@ -193,23 +200,48 @@ fn running(spec: &Spec, ledger: &Ledger, active: &Active, observed: &Observed, i
     if observed.is_cancelled {
         return cancel(spec, ledger, active, now);
     }
-    let deadline = spec.deadline.map(|deadline| later(active.started_at, deadline + DEADLINE_SLACK));
+    // Both the Job's own deadline and this one count from its start, however long ago the run was decided on.
+    let started = match &observed.attempt {
+        Seen::Present { life: Life::Running { since }, .. } => *since,
+        _ => None,
+    };
+    let deadline = spec.deadline.zip(started).map(|(deadline, started)| later(started, deadline + DEADLINE_SLACK));
     if deadline.is_some_and(|deadline| deadline <= now) {
         return stop(ledger, Outcome::Failed, "DeadlineExceeded: it took longer than its time limit");
     }
-    if let Some(trouble) = &observed.trouble {
-        let patience = if trouble.is_scheduling { spec.patience.with_scheduling } else { spec.patience.with_trouble };
-        let end = later(trouble.since, patience);
-        if end <= now {
-            return stop(ledger, Outcome::Failed, &format!("{}: {}", trouble.reason, trouble.message));
-        }
-        return Step::Wait(Waiting::until_finished(Some(deadline.map_or(end, |deadline| deadline.min(end)))));
+    let patience = observed.trouble.as_ref().map(|trouble| {
+        let limit = if trouble.is_scheduling { spec.patience.with_scheduling } else { spec.patience.with_trouble };
+        (trouble, later(trouble.since, limit))
+    });
+    if let Some((trouble, _)) = patience.filter(|(trouble, end)| trouble.is_lasting && *end <= now) {
+        return stop(ledger, Outcome::Failed, &format!("{}: {}", trouble.reason, trouble.message));
     }
-    if observed.is_silent_since.is_some_and(|since| later(since, SILENCE) <= now) {
+    let inspection = observed.is_silent_since.map(|since| later(since, SILENCE));
+    if inspection.is_some_and(|due| due <= now) {
         return Step::Inspect;
     }
-    let silence = observed.is_silent_since.map(|since| later(since, SILENCE));
-    Step::Wait(Waiting::until_finished(deadline.into_iter().chain(silence).min()))
+    let end = patience.map(|(_, end)| end).filter(|end| *end > now);
+    Step::Wait(Waiting::until_finished(deadline.into_iter().chain(inspection).chain(end).min()))
+}
+
+/// The Job is being deleted: its pod may run until it is gone.
+fn going(spec: &Spec, active: &Active, since: Timestamp, now: Timestamp) -> Step {
+    tidy::await_removal(spec, &format!("Job `{}`", active.job), since, now, Waiting::until_gone)
+}
+
+/// The deploy is cancelled while a Job is being deleted. Where it deletes the Job itself, it waits to record the end.
+fn cancelled_while_going(active: &Active, since: Timestamp, is_ours: bool, now: Timestamp) -> Step {
+    let stops_it = active.stopping.as_ref().is_some_and(|stopping| stopping.outcome == Outcome::Cancelled);
+    let end = later(since, STOPPED_WITHIN);
+    if is_ours && stops_it && now < end {
+        return Step::Wait(Waiting::until_gone(Some(end)));
+    }
+    leave(active, is_ours)
+}
+
+/// The deploy is cancelled while it waits for something that it cannot hurry.
+fn leave(active: &Active, is_ours: bool) -> Step {
+    if is_ours { left(active) } else { Step::Done(Verdict::Cancelled { run: None }) }
 }
 
 fn cancel(spec: &Spec, ledger: &Ledger, active: &Active, now: Timestamp) -> Step {

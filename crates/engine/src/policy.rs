@@ -101,18 +101,24 @@ impl Default for Keep {
     }
 }
 
-/// How long trouble may last before an attempt is given up: it often goes by itself, when a Secret arrives or a node.
+/// How long a startup failure may last before an attempt is given up: it often heals, when a Secret or a node arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// With an image that cannot be pulled, a configuration that is missing, a reference that leads nowhere.
+    /// For an image that cannot be pulled, or a ConfigMap or Secret that does not exist.
     pub with_trouble: Duration,
-    /// With a pod for which there is no room: nodes take minutes to come.
+    /// For a pod that no node has room for: new nodes take minutes.
     pub with_scheduling: Duration,
+    /// For a Job that is being deleted: a pod on a lost node is not removed until the node comes back.
+    pub with_removal: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { with_trouble: Duration::from_mins(1), with_scheduling: Duration::from_mins(5) }
+        Self {
+            with_trouble: Duration::from_mins(1),
+            with_scheduling: Duration::from_mins(5),
+            with_removal: Duration::from_mins(10),
+        }
     }
 }
 

@@ -1,18 +1,23 @@
 //! What became of a deploy: each job and component with its reason and duration, and what it all waited for.
 
 use crate::component::Decision;
-use crate::job::{Phase, Scope};
+use crate::error::Error;
+use crate::job::{Occasion, Phase, Scope};
 use crate::machine::Verdict;
 use jiff::Timestamp;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What became of a deploy.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Report {
     /// How it ended.
     pub outcome: DeployOutcome,
-    /// Why it ended early, if it did.
+    /// Why a job or a component ended it early, if one did.
     pub reason: Option<String>,
+    /// Why the engine stopped before the end, if it did: what is reported then is what happened until then.
+    pub error: Option<Arc<Error>>,
     /// The components, in the order they were added.
     pub components: Vec<ComponentReport>,
     /// The jobs, in the order they were added.
@@ -23,6 +28,8 @@ pub struct Report {
     pub critical_path: Vec<PathStep>,
     /// How long it all took.
     pub took: Duration,
+    /// Jobs that are due and were skipped on request, with the install or upgrade that they belong to.
+    pub owed: BTreeMap<String, Occasion>,
 }
 
 /// How a deploy ended.
@@ -43,6 +50,8 @@ pub enum Action {
     Installed,
     /// It has changed.
     Upgraded,
+    /// The plan no longer has it, and what was left of it is deleted.
+    Removed,
     /// There was nothing to do.
     Unchanged,
     /// It could not be deployed, or one of its jobs failed.
@@ -60,10 +69,21 @@ pub struct ComponentReport {
     pub action: Action,
     /// Why.
     pub reason: String,
+    /// What failed, if it did.
+    pub failure: Option<ComponentFailure>,
     /// What was decided before it came to that; none if nothing was.
     pub decision: Option<Decision>,
     /// How long it took to deploy, without its jobs.
     pub took: Duration,
+}
+
+/// What failed of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComponentFailure {
+    /// One of its jobs, before or after it was deployed.
+    Job,
+    /// It could not be decided whether to deploy it, or to deploy it failed.
+    Component,
 }
 
 /// What became of a job, in a word.
@@ -158,14 +178,14 @@ impl Verdict {
             Self::Failed { run, attempts, reason } => (JobOutcome::Failed, reason.clone(), *run, *attempts),
             Self::Unknown { run } => {
                 let reason = format!(
-                    "nobody saw how run {run} ended, because its Job was deleted: look, then run it with `--again`, or choose `onUnknown: RunAgain`"
+                    "result of run {run} unknown: its Job was deleted before the result was recorded; check what it did, then run the job with `--again`, or set `onUnknown: RunAgain`"
                 );
                 (JobOutcome::Unknown, reason, Some(*run), 1)
             }
             Self::Cancelled { run: None } => (JobOutcome::Skipped, "the deploy was cancelled".to_owned(), None, 0),
             Self::Cancelled { run } => (JobOutcome::Failed, "cancelled with the deploy".to_owned(), *run, 1),
             Self::Left { run } => {
-                let reason = format!("run {run} was left running; the next deploy takes it up");
+                let reason = format!("run {run} was left running; the next deploy waits for it");
                 (JobOutcome::Unknown, reason, Some(*run), 1)
             }
         }

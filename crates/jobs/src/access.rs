@@ -1,7 +1,7 @@
 //! What somebody has to be allowed to do, whether they are, and the roles that would allow it.
 
 use futures::StreamExt as _;
-use jobwright_engine::Refusal;
+use jobwright_engine::{Refusal, bounded};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use kube::Client;
 use kube::api::{Api, PostParams};
@@ -85,7 +85,7 @@ pub async fn missing(
     namespace: &str,
     permissions: BTreeSet<Permission>,
 ) -> Result<BTreeSet<Permission>, Refusal> {
-    let reviews = Api::<SelfSubjectAccessReview>::all(client.clone());
+    let reviews = Api::<SelfSubjectAccessReview>::all(bounded(client));
     let ask = |permission: Permission| {
         let reviews = reviews.clone();
         async move {

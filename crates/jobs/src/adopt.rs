@@ -3,8 +3,10 @@
 //! Helm refuses to touch what it does not own. Ownership is a label and two annotations; they are put on by server-side
 //! apply with the object's uid, so that an object that is not there is not made, and whoever else owns them is heard.
 
+use crate::answer::{failed, is_field_conflict};
 use crate::place::{Place, placed};
-use jobwright_engine::{Context, Failure, Job, Needed, async_trait};
+use crate::waiting::unless_cancelled;
+use jobwright_engine::{Answer, Context, Failure, Job, Needed, Refusal, async_trait, classify};
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
@@ -67,9 +69,9 @@ impl Adopt {
         let kind = GroupVersionKind::gvk(group, version, &object.kind);
         let (resource, capabilities): (ApiResource, _) = match pinned_kind(context.client(), &kind).await {
             Ok(found) => found,
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
             Err(kube::Error::Discovery(_)) => return Ok(None),
-            Err(error) => return Err(Failure::new(format!("cannot ask for the kind of {object}")).because(error)),
+            Err(error) if classify(&error) == Answer::NotFound => return Ok(None),
+            Err(error) => return Err(failed(format!("cannot look up the kind of {object}"), error)),
         };
         let client = context.client().clone();
         let namespace = object.namespace.as_deref().unwrap_or(context.namespace());
@@ -81,10 +83,7 @@ impl Adopt {
 
     async fn standing(&self, context: &Context, object: &ObjectReference) -> Result<Standing, Failure> {
         let Some(api) = self.find(context, object).await? else { return Ok(Standing::Missing) };
-        let found = api
-            .get_opt(&object.name)
-            .await
-            .map_err(|error| Failure::new(format!("cannot read {object}")).because(error))?;
+        let found = api.get_opt(&object.name).await.map_err(|error| failed(format!("cannot read {object}"), error))?;
         Ok(found.map_or(Standing::Missing, |found| self.judge(&found, context.namespace())))
     }
 
@@ -120,15 +119,16 @@ impl Adopt {
                 context.log(format!("{object} belongs to release {} now", self.release));
                 Ok(())
             }
-            Err(kube::Error::Api(status)) if status.code == 409 && status.message.contains("conflict with") => {
-                let message = format!("{object} has another manager for what marks its release: {}", status.message);
+            Err(error) if is_field_conflict(&error) => {
+                let conflict = Refusal::from(error);
+                let message = format!("{object} has another manager for what marks its release: {conflict}");
                 Err(Failure::new(format!("{message}; `force: true` takes it away")).for_good())
             }
-            // It went, or another one took its place, since it was looked at.
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
-                Err(Failure::new(format!("{object} changed meanwhile: {}", status.message)))
+            // It was deleted, or replaced by another one, since it was read.
+            Err(error) if matches!(classify(&error), Answer::NotFound | Answer::Conflict | Answer::AlreadyExists) => {
+                Err(failed(format!("{object} changed meanwhile"), error))
             }
-            Err(error) => Err(Failure::new(format!("cannot adopt {object}")).because(error)),
+            Err(error) => Err(failed(format!("cannot adopt {object}"), error)),
         }
     }
 }
@@ -159,6 +159,12 @@ impl Job for Adopt {
     }
 
     async fn run(&self, context: &Context) -> Result<(), Failure> {
+        unless_cancelled(context, self.adopt(context)).await
+    }
+}
+
+impl Adopt {
+    async fn adopt(&self, context: &Context) -> Result<(), Failure> {
         for object in &self.objects {
             match self.standing(context, object).await? {
                 Standing::Missing | Standing::Ours => {}

@@ -31,8 +31,8 @@
 //!
 //! - What was there all the time, from the beginning of a kind's list to its end, has arrived when the summary says that
 //!   it is complete. A kind shows one moment, unless the summary says that its list went on at a later one.
-//! - At least once: a batch whose arrival is not known is sent again, with the same id. With a checkpoint, a process that
-//!   dies is gone on with by the next one that is asked to do the same.
+//! - At least once: a batch whose arrival is unknown is sent again with the same idempotency key; other content never has
+//!   the same key. With a checkpoint, the next process with the same options resumes after a crash.
 //! - Nothing is lost in silence: what could not be listed or was refused is in the summary.
 //! - Memory does not grow with the number of objects: of each kind that is listed there are two pages and two batches.
 //!
@@ -45,7 +45,7 @@
 //! | `cut`, `filter` | from an object to a line: what goes out, and what never does |
 //! | `batch`, `deliver`, `sinks`, `transport` | on the way |
 //! | `checkpoint`, `book` | what has arrived |
-//! | `run`, `work` | the order of all that, for a run and for a kind |
+//! | `run`, `work`, `stopping` | the order of all that, for a run and for a kind; how it stops |
 //! | `task`, `wait`, `rbac`, `job` | what goes with it: waits, lock, credentials; who may do it; as a job of a plan |
 
 mod batch;
@@ -55,6 +55,7 @@ mod cut;
 mod deliver;
 mod discover;
 mod filter;
+mod force;
 mod job;
 mod kind;
 mod list;
@@ -66,6 +67,7 @@ mod patience;
 mod rbac;
 mod run;
 mod sinks;
+mod stopping;
 mod summary;
 mod task;
 mod transport;
@@ -138,6 +140,8 @@ pub struct Once {
     pub holds: Option<Duration>,
     /// Do it all the same.
     pub force: bool,
+    /// When the last forced deploy was noticed, by means of [`Task::mark`]: what was complete before it is done again.
+    pub forced: Option<jiff::Timestamp>,
 }
 
 impl Default for Backfill {
@@ -198,6 +202,9 @@ pub enum Error {
     /// The checkpoint cannot be used.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// It is not known whether a deploy was forced.
+    #[error(transparent)]
+    Mark(#[from] crate::mark::MarkError),
     /// Something is not there.
     #[error(transparent)]
     Wait(WaitError),

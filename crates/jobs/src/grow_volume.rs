@@ -1,21 +1,22 @@
-//! `grow-volume`: makes a volume larger, after it has made sure that it can.
+//! `grow-volume`: makes a volume larger, after it has checked that it can.
 //!
-//! Nothing is changed before everything that can be known is known: that the claim is there and smaller, that its
-//! storage class allows it, that the quota has room, that the server would take the change. Volumes never shrink. Where
-//! the storage demands that nobody uses the volume meanwhile, the workload is scaled down first and put back whatever
-//! happens, by the next deploy if need be.
+//! Nothing is changed before everything that can be known is known: the claim exists and is smaller, its storage class
+//! allows it, the quota has room, the server would accept the change. Volumes never shrink. Where the storage demands that
+//! the volume is unused meanwhile, the workload is scaled down first and restored whatever happens, if necessary by the
+//! next deploy.
 
 mod feasibility;
 mod workload;
 
 pub use workload::Workload;
 
+use crate::answer::failed;
 use crate::place::{Place, placed};
 use crate::quantity::Quantity;
+use crate::waiting::{unless_cancelled, until};
 use jobwright_engine::{Context, Failure, Job, Needed, async_trait};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kube::api::{Api, Patch, PatchParams};
-use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ impl GrowVolume {
 
     async fn claim(&self, context: &Context) -> Result<Option<PersistentVolumeClaim>, Failure> {
         let doing = || format!("cannot read PersistentVolumeClaim `{}`", self.claim);
-        claims(context).get_opt(&self.claim).await.map_err(|error| Failure::new(doing()).because(error))
+        claims(context).get_opt(&self.claim).await.map_err(|error| failed(doing(), error))
     }
 
     fn patch(&self) -> Patch<Value> {
@@ -54,26 +55,37 @@ impl GrowVolume {
         let claim = claims
             .patch(&self.claim, &parameters, &self.patch())
             .await
-            .map_err(|error| Failure::new(format!("cannot grow claim `{}`", self.claim)).because(error))?;
+            .map_err(|error| failed(format!("cannot grow claim `{}`", self.claim), error))?;
         context.log(format!("asked for {} instead of {}", self.to, show(capacity(&claim))));
-        let began = |claim: Option<&PersistentVolumeClaim>| claim.is_some_and(|claim| self.has_begun(claim));
-        let begun = tokio::time::timeout(self.patience, await_condition(claims.clone(), &self.claim, began)).await;
-        if begun.is_err() {
-            return Err(feasibility::no_expander(self));
-        }
+        let begun = self.wait_until(context, |claim| self.has_begun(claim));
+        tokio::time::timeout(self.patience, begun).await.map_err(|_| feasibility::no_expander(self))??;
         context.log("it is being expanded");
         Ok(())
     }
 
-    /// Waits until the file system has the size, too: for that, somebody has to mount it.
+    /// Waits until the claim is as it should be; fails if it is deleted.
+    async fn wait_until(
+        &self,
+        context: &Context,
+        is_done: impl Fn(&PersistentVolumeClaim) -> bool,
+    ) -> Result<(), Failure> {
+        let (claims, is_done) = (&claims(context), &is_done);
+        let found = until(context, format!("read claim `{}`", self.claim), || async move {
+            let claim = claims.get_opt(&self.claim).await?;
+            Ok(claim.as_ref().is_none_or(is_done).then_some(claim))
+        });
+        match found.await? {
+            Some(_) => Ok(()),
+            None => Err(Failure::new(format!("claim `{}` was deleted while it was being expanded", self.claim))),
+        }
+    }
+
+    /// Waits until the file system has the size, too: for that, a pod has to mount it.
     async fn wait_for_capacity(&self, context: &Context) -> Result<(), Failure> {
-        let done = |claim: Option<&PersistentVolumeClaim>| claim.is_some_and(|claim| self.is_large_enough(claim));
         tokio::select! {
-            result = await_condition(claims(context), &self.claim, done) => {
-                result.map_err(|error| Failure::new(format!("cannot watch claim `{}`", self.claim)).because(error))?;
-            }
+            done = self.wait_until(context, |claim| self.is_large_enough(claim)) => done?,
             () = context.cancellation().cancelled() => {
-                let message = format!("claim `{}` is still being expanded, which goes on by itself", self.claim);
+                let message = format!("cancelled; claim `{}` is still being expanded, which continues", self.claim);
                 return Err(Failure::new(message));
             }
         }
@@ -85,7 +97,24 @@ impl GrowVolume {
         capacity(claim).is_some_and(|capacity| capacity >= self.to)
     }
 
-    /// Whether anybody has taken notice: the volume is large enough, or is said to be on its way.
+    /// Makes the volume larger, if it is not large enough.
+    async fn expand(&self, context: &Context) -> Result<(), Failure> {
+        let Some(claim) = self.claim(context).await? else { return Ok(()) };
+        if self.is_large_enough(&claim) {
+            return Ok(());
+        }
+        feasibility::check(self, &claim, context).await?;
+        if let Some(workload) = &self.detach {
+            workload.detach(context).await?;
+        }
+        self.grow(context).await?;
+        if let Some(workload) = &self.detach {
+            workload.restore(context).await?;
+        }
+        self.wait_for_capacity(context).await
+    }
+
+    /// Whether the expansion has begun: the volume is large enough, or is said to be on its way.
     fn has_begun(&self, claim: &PersistentVolumeClaim) -> bool {
         let status = claim.status.as_ref();
         let conditions = status.and_then(|status| status.conditions.as_deref()).unwrap_or_default();
@@ -146,31 +175,13 @@ impl Job for GrowVolume {
     }
 
     async fn run(&self, context: &Context) -> Result<(), Failure> {
-        if let Some(claim) = self.claim(context).await?
-            && !self.is_large_enough(&claim)
-        {
-            feasibility::check(self, &claim, context).await?;
-            match &self.detach {
-                None => self.grow(context).await?,
-                Some(workload) => {
-                    let detached = async {
-                        workload.detach(context).await?;
-                        self.grow(context).await
-                    };
-                    let result = tokio::select! {
-                        result = detached => result,
-                        () = context.cancellation().cancelled() => Err(Failure::new("cancelled while it was detached")),
-                    };
-                    // Whatever happened, it comes back; what happened first is what is told.
-                    let restored = workload.restore(context).await;
-                    result.and(restored)?;
-                }
-            }
-            self.wait_for_capacity(context).await?;
+        let expanded = unless_cancelled(context, self.expand(context)).await;
+        let Some(workload) = &self.detach else { return expanded };
+        // Whatever happened, it comes back; what happened first is the reason of a failure.
+        let restored = workload.restore(context).await;
+        if let (Err(_), Err(failure)) = (&expanded, &restored) {
+            context.log(format!("{workload} is still scaled down ({failure}); the next deploy restores it"));
         }
-        if let Some(workload) = &self.detach {
-            workload.restore(context).await?;
-        }
-        Ok(())
+        expanded.and(restored)
     }
 }

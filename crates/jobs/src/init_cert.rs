@@ -51,6 +51,7 @@ mod check;
 mod decide;
 mod dial;
 mod error;
+mod force;
 mod handshake;
 mod inspect;
 mod issue;
@@ -76,7 +77,8 @@ pub use options::{Options, RenewBefore, Stage, Targets};
 pub use permissions::permissions;
 pub use report::{Action, Report, TargetReport, metrics};
 
-use jobwright_engine::{Claim, Clock, Event, Events, Lease, record_name};
+use force::Prepared;
+use jobwright_engine::{Claim, Clock, Event, Events, Lease, bounded, record_name};
 use kube::Client;
 use rotate::Rotation;
 use std::collections::BTreeMap;
@@ -107,19 +109,34 @@ impl Surroundings {
         let tell = Arc::new(|_: &str| ());
         Self { client, clock, dialling, holder: None, tell, cancellation: CancellationToken::new() }
     }
+
+    /// The same, with a deadline for every call.
+    fn bounded(&self) -> Self {
+        Self { client: bounded(&self.client), ..self.clone() }
+    }
 }
 
 /// Sees to a certificate: keeps it, makes it, or renews it, and brings it where it belongs.
 pub async fn init_cert(around: &Surroundings, options: &Options) -> Result<Report, Error> {
     options.check()?;
+    let around = &around.bounded();
     let started = around.clock.now();
+    let prepared = tokio::select! {
+        prepared = tokio::time::timeout(options.timeout, force::prepare(around, options, true)) => prepared,
+        () = around.cancellation.cancelled() => return Err(Error::Cancelled),
+    };
+    let late = |_| Error::TimedOut { waiting_for: "the cluster does not answer".to_owned(), limit: options.timeout };
+    let memory = match prepared.map_err(late)?? {
+        Prepared::Needless(report) => return Ok(*report),
+        Prepared::Wanted(noticed) => noticed.unsaved,
+    };
     let lease = match &around.holder {
         Some(holder) => Some(take_lease(around, options, holder).await?),
         None => None,
     };
     let waited: Duration = around.clock.now().duration_since(started).try_into().unwrap_or_default();
     let waiting_for = Mutex::new("it does not get on".to_owned());
-    let rotation = Box::pin(Rotation::new(around, options, &waiting_for).run());
+    let rotation = Box::pin(Rotation::new(around, options, &waiting_for).remembering(memory).run());
     let result = tokio::select! {
         result = tokio::time::timeout(options.timeout.saturating_sub(waited), rotation) => result.unwrap_or_else(|_| {
             let waiting_for = waiting_for.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -154,17 +171,12 @@ async fn take_lease(around: &Surroundings, options: &Options, holder: &str) -> R
         holder: holder.to_owned(),
         labels: BTreeMap::from([("app.kubernetes.io/managed-by".to_owned(), "jobwright".to_owned())]),
         patience: options.timeout,
-        epoch_above: 0,
     };
     let (events, mut heard) = Events::channel();
     let mut taking = std::pin::pin!(Lease::take(&around.client, claim, &around.clock, &events));
     loop {
         tokio::select! {
-            taken = &mut taking => return taken.map_err(|error| match error {
-                jobwright_engine::Error::Busy { holder, waited } => Error::Busy { holder, waited },
-                jobwright_engine::Error::Cluster { doing, source } => Error::Cluster { doing, source },
-                other => Error::Refused(other.whole_message()),
-            }),
+            taken = &mut taking => return Ok(taken?),
             Some(event) = heard.recv() => if let Event::Busy { holder } = event {
                 (around.tell)(&format!("`{holder}` is at the same certificate: waiting for it"));
             },

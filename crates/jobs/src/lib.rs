@@ -5,18 +5,23 @@
 
 pub mod access;
 mod adopt;
+mod answer;
 pub mod backfill;
 mod command;
 mod grow_volume;
 pub mod init_cert;
+pub mod lines;
+pub mod mark;
 mod place;
 pub mod process;
 mod quantity;
 pub mod readiness;
+mod waiting;
 
 pub use adopt::{Adopt, ObjectReference};
 pub use command::Command;
 pub use grow_volume::{GrowVolume, Workload};
 pub use init_cert::InitCert;
+pub use mark::Mark;
 pub use place::Place;
 pub use quantity::{NoQuantity, Quantity};

@@ -6,16 +6,20 @@ mod cluster;
 mod deploy;
 mod init_cert;
 mod ledger;
+mod lock;
 
 pub(crate) use backfill::{Backfill, Compress, Delivery, Names, Start, Typed, Way};
 pub(crate) use cascade::{Cascade, Step};
 pub(crate) use cluster::Cluster;
 pub(crate) use deploy::{Deploy, Guards, Output, Plan, Run, Selection};
 pub(crate) use init_cert::{InitCert, Stage};
-pub(crate) use ledger::{History, Ledgers, Logs};
+pub(crate) use ledger::{History, Ledgers, Logs, Whose};
+pub(crate) use lock::{Break, Lock};
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
+use jobwright_jobs::backfill::Address;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -37,12 +41,15 @@ pub(crate) enum Command {
     Plan(Box<Plan>),
     /// Run one job of a release
     Run(Box<Run>),
-    /// Show how the jobs of a release stand
+    /// Show the state of each job of a release
     Status(Box<Ledgers>),
-    /// List the runs of jobs, the newest first
+    /// List the runs of jobs, newest first
     History(Box<History>),
-    /// Print the end of a run's log, also when its Job is gone
+    /// Print the log of a run, or its end if the run is over
     Logs(Box<Logs>),
+    /// Show or break the lock of a release
+    #[command(subcommand)]
+    Lock(Lock),
     /// See to the certificate by which the Kubernetes API reaches a webhook
     InitCert(Box<InitCert>),
     /// Capture the state of a cluster and upload it, all of it or say so
@@ -62,10 +69,54 @@ pub(crate) enum Command {
     Man,
 }
 
+/// Where the document of `-o json` is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channel {
+    /// To stdout.
+    Output,
+    /// To stderr: stdout is for data.
+    Errors,
+}
+
+impl Command {
+    /// Where the one JSON document is printed, if one is asked for.
+    pub(crate) fn document(&self) -> Option<Channel> {
+        let mut channel = Channel::Output;
+        let format = match self {
+            Self::Deploy(arguments) => arguments.output.output,
+            Self::Plan(arguments) => arguments.output.output,
+            Self::Run(arguments) => arguments.output.output,
+            Self::Status(ledgers) => ledgers.output.output,
+            Self::History(arguments) => arguments.ledgers.output.output,
+            Self::Logs(arguments) => arguments.ledgers.output.output,
+            Self::Lock(Lock::Show(show) | Lock::Break(Break { show, .. })) => show.output,
+            Self::InitCert(arguments) => arguments.output.output,
+            Self::Backfill(arguments) => {
+                if arguments.sink.read().is_ok_and(|sink| sink == Address::Stdout) {
+                    channel = Channel::Errors;
+                }
+                arguments.output.output
+            }
+            Self::Cascade(arguments) => arguments.output,
+            Self::Demo(arguments) => arguments.output,
+            Self::Drydock(_) | Self::Completions { .. } | Self::Man => Format::Text,
+        };
+        (format == Format::Json).then_some(channel)
+    }
+}
+
+/// Whether arguments that cannot be parsed as a whole ask for a JSON document, wherever they do.
+pub(crate) fn ask_for_json(typed: &[OsString]) -> bool {
+    let words: Vec<&str> = typed.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--").collect();
+    let joined = ["-ojson", "-o=json", "--output=json", "--format=json"];
+    let apart = |pair: &[&str]| matches!(pair[0], "-o" | "--output" | "--format") && pair[1] == "json";
+    words.iter().any(|word| joined.contains(word)) || words.windows(2).any(apart)
+}
+
 /// Commands by what they are for, in the order of the help. Every command is in one of them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Deploy a release with its jobs", &["deploy", "plan", "run"]),
-    ("See what has run", &["status", "history", "logs"]),
+    ("Inspect a release", &["status", "history", "logs", "lock"]),
     ("Run a job by itself", &["init-cert", "backfill"]),
     ("Ship charts", &["cascade"]),
     ("Try it, without a cluster", &["demo", "drydock"]),
@@ -82,7 +133,7 @@ pub(crate) struct Demo {
 /// How output is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// Words for people
+    /// Human-readable text
     Text,
     /// One JSON document
     Json,

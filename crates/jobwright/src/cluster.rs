@@ -1,26 +1,36 @@
 //! The cluster that a command works on: a real one, or one in memory.
 
+mod clock;
+mod config;
+
 use crate::arguments;
 use crate::failure::{ErrorExt as _, Failure, Kind};
+use crate::output;
 use anyhow::Context as _;
+use clock::Difference;
 use jobwright_drydock::{Drydock, Script};
-use jobwright_engine::Clock;
+use jobwright_engine::{Clock, Event, Events, Retry};
 use jobwright_jobs::init_cert::{Dialling, Direct, PortForward};
+use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::client::Body;
+use kube::core::Status;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
-/// How fast time passes in a cluster in memory: slow enough to be watched, if somebody does.
+/// How fast time passes in a cluster in memory: slow enough to be watched on a terminal.
 const WATCHED_SPEED: u32 = 20;
 const UNWATCHED_SPEED: u32 = 200;
-/// How often a cluster in memory goes on, in real time, and in which steps of its own.
+/// How often the time of a cluster in memory advances, in real time, and in which steps.
 const TICK: Duration = Duration::from_millis(5);
 const STEP: Duration = Duration::from_millis(50);
 /// How long a cluster may take to answer for the first time.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
+/// How long a cluster that refuses or drops connections is asked again.
+const FIRST_RETRIES: Duration = Duration::from_secs(5);
 
 /// A cluster, and what is needed to work on it.
 pub(crate) struct Connection {
@@ -37,6 +47,16 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
+    /// A client whose calls have a deadline.
+    pub(crate) fn bounded(&self) -> Client {
+        jobwright_engine::bounded(&self.client)
+    }
+
+    /// Retries that print outages, for what happens outside of a deploy.
+    pub(crate) fn retry(&self) -> Retry {
+        retry(&self.clock)
+    }
+
     /// How servers in a namespace are asked what they show.
     pub(crate) fn dialling(&self, namespace: &str) -> Dialling {
         let (client, namespace) = (self.client.clone(), namespace.to_owned());
@@ -104,24 +124,24 @@ async fn pass_time<T>(speed: u32) -> T {
 
 /// Connects to the cluster that the arguments name. `beside` is where a script for one in memory may be.
 pub(crate) async fn connect(arguments: &arguments::Cluster, beside: Option<&Path>) -> Result<Connection, Failure> {
-    connect_with(arguments, beside, true).await
-}
-
-/// Connects for somebody who makes calls again by themselves.
-pub(crate) async fn connect_without_retries(arguments: &arguments::Cluster) -> Result<Connection, Failure> {
-    connect_with(arguments, None, false).await
-}
-
-async fn connect_with(
-    arguments: &arguments::Cluster,
-    beside: Option<&Path>,
-    retries: bool,
-) -> Result<Connection, Failure> {
-    let mut connection = if arguments.drydock { embed(arguments, beside)? } else { reach(arguments, retries).await? };
+    let mut connection = if arguments.drydock { embed(arguments, beside)? } else { reach(arguments).await? };
     if let Some(namespace) = &arguments.namespace {
         connection.namespace.clone_from(namespace);
     }
     Ok(connection)
+}
+
+/// Retries that print outages, for what happens outside of a deploy.
+pub(crate) fn retry(clock: &Clock) -> Retry {
+    let (events, mut receiver) = Events::channel();
+    tokio::spawn(async move {
+        while let Some(event) = receiver.recv().await {
+            if let Event::Retrying { doing, error } = event {
+                output::note(&format!("retrying to {doing}: {error}"));
+            }
+        }
+    });
+    Retry::new(clock.clone(), CancellationToken::new(), events)
 }
 
 fn embed(arguments: &arguments::Cluster, beside: Option<&Path>) -> Result<Connection, Failure> {
@@ -143,45 +163,61 @@ pub(crate) fn read_script(file: &Path) -> anyhow::Result<Script> {
     Script::from_yaml(&text).with_context(|| format!("script `{}`", file.display()))
 }
 
-async fn reach(arguments: &arguments::Cluster, retries: bool) -> Result<Connection, Failure> {
-    let options = KubeConfigOptions { context: arguments.context.clone(), ..KubeConfigOptions::default() };
-    let configured = match &arguments.kubeconfig {
-        Some(file) => {
-            let read =
-                Kubeconfig::read_from(file).with_context(|| format!("cannot use the kubeconfig `{}`", file.display()));
-            kube::Config::from_custom_kubeconfig(read.or_fail(Kind::Usage)?, &options)
-                .await
-                .map_err(anyhow::Error::from)
-        }
-        None if arguments.context.is_some() => {
-            kube::Config::from_kubeconfig(&options).await.map_err(anyhow::Error::from)
-        }
-        None => kube::Config::infer().await.map_err(anyhow::Error::from),
-    };
-    let mut config = configured.context("cannot tell which cluster is meant").map_err(|error| {
-        Failure { kind: Kind::Cluster, source: error, hints: Vec::new() }
-            .hint("name one with `--kubeconfig` or $KUBECONFIG, or try it with `--drydock`")
-    })?;
+async fn reach(arguments: &arguments::Cluster) -> Result<Connection, Failure> {
+    let mut config = config::find(arguments).await?;
     config.connect_timeout = Some(FIRST_ANSWER);
-    config.default_retry = retries;
+    // Every call is retried in one place, which has a time limit and reports it.
+    config.default_retry = false;
     let namespace = config.default_namespace.clone();
     let address = config.cluster_url.to_string();
     let is_inside = arguments.kubeconfig.is_none() && arguments.context.is_none() && leads_inside(&config);
     let client = Client::try_from(config).or_fail(Kind::Cluster)?;
-    let asked = tokio::time::timeout(FIRST_ANSWER, client.apiserver_version()).await;
-    let reached = match asked {
-        Ok(Ok(version)) if version.git_commit == "drydock" => Ok(Reach::Memory),
-        Ok(Ok(_)) if is_inside => Ok(Reach::Inside),
-        Ok(Ok(_)) => Ok(Reach::Outside),
-        Ok(Err(error)) => Err(jobwright_engine::Refusal::from(error).to_string()),
-        Err(_) => Err(format!("no answer within {FIRST_ANSWER:?}")),
+    let FirstAnswer { is_drydock, difference } = greet(&client, &address).await?;
+    if let Some(report) = difference.report() {
+        output::note(&report);
+    }
+    let reach = match (is_drydock, is_inside) {
+        (true, _) => Reach::Memory,
+        (false, true) => Reach::Inside,
+        (false, false) => Reach::Outside,
     };
-    let reach = reached
-        .map_err(|why| Failure::new(Kind::Cluster, format!("the cluster at {address} cannot be reached: {why}")))?;
-    #[expect(clippy::disallowed_methods, reason = "the wall clock comes in here")]
-    let clock = Clock::new(jiff::Timestamp::now);
-    let helm_arguments = helm_arguments(arguments);
+    let (clock, helm_arguments) = (difference.correct(wall_clock), helm_arguments(arguments));
     Ok(Connection { client, clock, namespace, is_drydock: false, reach, helm_arguments })
+}
+
+/// What the first answer of a cluster tells.
+struct FirstAnswer {
+    is_drydock: bool,
+    difference: Difference,
+}
+
+/// Asks a cluster for its version, to see whether it answers, and what time it is there.
+async fn greet(client: &Client, address: &str) -> Result<FirstAnswer, Failure> {
+    let ask = || async {
+        let request = http::Request::get("/version").body(Body::empty()).map_err(kube::Error::HttpError)?;
+        let sent = wall_clock();
+        let (head, body) = client.send(request).await?.into_parts();
+        let difference = Difference::of(&head.headers, sent, wall_clock());
+        let body = body.collect_bytes().await?;
+        if !head.status.is_success() {
+            let refusal = serde_json::from_slice(&body).unwrap_or_else(|_| Status::failure(head.status.as_str(), ""));
+            return Err(kube::Error::Api(refusal.with_code(head.status.as_u16()).boxed()));
+        }
+        let version: Info = serde_json::from_slice(&body).map_err(kube::Error::SerdeError)?;
+        Ok(FirstAnswer { is_drydock: version.git_commit == "drydock", difference })
+    };
+    let doing = format!("reach the cluster at {address}");
+    let retry = retry(&Clock::new(wall_clock)).within(FIRST_RETRIES);
+    match tokio::time::timeout(FIRST_ANSWER, retry.call(&doing, ask)).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) => Err(Failure::new(Kind::Cluster, error.whole_message())),
+        Err(_) => Err(Failure::new(Kind::Cluster, format!("cannot {doing}: no answer within {FIRST_ANSWER:?}"))),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the wall clock comes in here")]
+fn wall_clock() -> jiff::Timestamp {
+    jiff::Timestamp::now()
 }
 
 /// Whether a configuration is that of a pod.

@@ -7,10 +7,13 @@ mod deploy;
 mod drydock;
 mod init_cert;
 mod ledgers;
+mod lock;
+mod logs;
 mod plan;
 mod run;
 mod session;
 mod signals;
+mod task;
 
 use crate::arguments::{self, Arguments, Command};
 use crate::failure::{ErrorExt as _, Failure, Kind};
@@ -24,7 +27,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Status(arguments) => ledgers::status(&arguments),
         Command::History(arguments) => ledgers::history(&arguments),
-        Command::Logs(arguments) => ledgers::logs(&arguments),
+        Command::Logs(arguments) => logs::run(&arguments),
+        Command::Lock(arguments) => lock::run(&arguments),
         Command::Backfill(arguments) => backfill::run(&arguments),
         Command::InitCert(arguments) => init_cert::run(&arguments),
         Command::Cascade(arguments) => cascade::run(&arguments),

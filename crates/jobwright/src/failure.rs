@@ -1,21 +1,22 @@
-//! How a command fails: what kind of failure it is, why, and what to do about it.
+//! How a command fails: the kind of failure, its cause, and hints.
 
+use serde_json::{Value, json};
 use std::fmt::Display;
 
-/// What kind of failure it is; each has an exit code of its own.
+/// The kinds of failures, each with its own exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The arguments or an input file are wrong.
     Usage,
     /// The cluster cannot be reached, or refuses.
     Cluster,
-    /// Nobody knows all of it: a run whose end nobody saw.
+    /// Something is unknown: the result of a run was not recorded.
     Partial,
     /// It was cancelled.
     Cancelled,
-    /// What was asked for did not come out well; it has been told.
+    /// The work was done, and its result is bad.
     Negative,
-    /// Something that should not happen happened.
+    /// A bug, or a machine that fails.
     Internal,
 }
 
@@ -37,11 +38,48 @@ pub(crate) struct Failure {
     pub(crate) kind: Kind,
     pub(crate) source: anyhow::Error,
     pub(crate) hints: Vec<String>,
+    /// Whether the document of `-o json` that reports it has been printed.
+    pub(crate) is_documented: bool,
 }
 
 impl Failure {
     pub(crate) fn new(kind: Kind, message: impl Display) -> Self {
-        Self { kind, source: anyhow::anyhow!("{message}"), hints: Vec::new() }
+        Self::of(kind, anyhow::anyhow!("{message}"))
+    }
+
+    /// A failure that an error is the reason of.
+    pub(crate) fn of(kind: Kind, error: impl Into<anyhow::Error>) -> Self {
+        Self { kind, source: error.into(), hints: Vec::new(), is_documented: false }
+    }
+
+    /// A failure that the output has reported in full: only the exit code is left to set.
+    pub(crate) fn reported(kind: Kind) -> Self {
+        Self::new(kind, "").documented()
+    }
+
+    /// The document of `-o json` has been printed, and reports it.
+    pub(crate) fn documented(self) -> Self {
+        Self { is_documented: true, ..self }
+    }
+
+    /// The error with its causes, each once; empty where the output has reported it in full.
+    pub(crate) fn message(&self) -> String {
+        let mut text = String::new();
+        for part in self.source.chain().map(ToString::to_string) {
+            // Many errors repeat their cause.
+            if text.is_empty() {
+                text = part;
+            } else if !text.ends_with(&part) {
+                text = format!("{text}: {part}");
+            }
+        }
+        text
+    }
+
+    /// The failure as the document of `-o json`.
+    pub(crate) fn to_json(&self) -> Value {
+        let outcome = if self.kind == Kind::Cancelled { "cancelled" } else { "failed" };
+        json!({"outcome": outcome, "error": self.message(), "hints": self.hints})
     }
 
     pub(crate) fn hint(mut self, hint: impl Display) -> Self {
@@ -57,6 +95,6 @@ pub(crate) trait ErrorExt<T> {
 
 impl<T, E: Into<anyhow::Error>> ErrorExt<T> for Result<T, E> {
     fn or_fail(self, kind: Kind) -> Result<T, Failure> {
-        self.map_err(|error| Failure { kind, source: error.into(), hints: Vec::new() })
+        self.map_err(|error| Failure::of(kind, error))
     }
 }

@@ -8,31 +8,49 @@ mod output;
 
 pub use arguments::command;
 
-use arguments::Arguments;
+use arguments::{Arguments, Channel};
 use clap::FromArgMatches as _;
+use failure::{Failure, Kind};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Runs the command line and says how it ended.
+/// Runs the command line and gives its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let parsed = command().try_get_matches_from(arguments).and_then(|matches| Arguments::from_arg_matches(&matches));
+    let typed: Vec<OsString> = arguments.into_iter().collect();
+    let parsed = command().try_get_matches_from(&typed).and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version are no errors; where the terminal is gone there is nobody to tell.
+            // Help and version are no errors. If the terminal is gone, nothing can be printed.
             let _ = error.print();
-            return if error.use_stderr() {
-                ExitCode::from(failure::Kind::Usage.exit_code())
-            } else {
-                ExitCode::SUCCESS
-            };
+            if !error.use_stderr() {
+                return ExitCode::SUCCESS;
+            }
+            if arguments::ask_for_json(&typed) {
+                output::line(&Failure::new(Kind::Usage, summary(&error)).to_json().to_string());
+            }
+            return ExitCode::from(Kind::Usage.exit_code());
         }
     };
+    let document = arguments.command.document();
     match commands::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            let is_missing = !failure.is_documented && !failure.message().is_empty();
+            match document.filter(|_| is_missing) {
+                Some(Channel::Output) => output::line(&failure.to_json().to_string()),
+                Some(Channel::Errors) => output::note(&failure.to_json().to_string()),
+                None => {}
+            }
             output::failure(&failure);
             ExitCode::from(failure.kind.exit_code())
         }
     }
+}
+
+/// The first line of an error in the arguments, without what clap adds for people.
+fn summary(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }

@@ -20,10 +20,9 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const DOUBTFUL: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const STRONG: Style = Style::new().bold();
 
-/// Says why a command failed and what to do about it.
+/// Prints why a command failed, and hints.
 pub(crate) fn failure(failure: &Failure) {
-    let text = format!("{:#}", failure.source);
-    // What came out badly has been told already, where there is nothing more to say.
+    let text = failure.message();
     if !text.is_empty() {
         eprintln!("{ERROR}error{ERROR:#}: {text}");
     }

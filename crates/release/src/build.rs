@@ -1,15 +1,18 @@
-//! From a plan to what the engine deploys.
+//! From a plan to what the engine deploys. Every component and every job of the plan becomes one of the registry.
 
 mod init_cert;
 
 pub use init_cert::second_id;
 
-use crate::component::{ChartComponent, Common, Helm, HelmReleases, ManifestsComponent, Source};
-use crate::plan::{self, PlanFile};
-use crate::record::Records;
+use crate::component::{
+    ChartComponent, Common, Declared, Helm, HelmReleases, Kinds, ManifestsComponent, RemovedComponent,
+    removed_components,
+};
+use crate::plan::{self, PlanFile, Source, Work};
+use crate::record::{Record, Records};
+use init_cert::Certificates;
 use jobwright_engine::{
-    Borrowed, Condition, Keep, Occasion, PodJob, Registry, Retires, Retries, RunPolicy, Scope, Settings, Version,
-    Violation, When,
+    Borrowed, Occasion, Past, Phase, PodJob, Registry, Retires, RunPolicy, Scope, Settings, Violation, When,
 };
 use jobwright_jobs::backfill::{BackfillJob, Environment};
 use jobwright_jobs::init_cert::Dialling;
@@ -20,29 +23,41 @@ use serde_json::Value;
 pub(crate) struct Options {
     /// What was deployed before.
     pub records: Records,
-    /// The Helm releases that are there.
+    /// The Helm releases of the namespace.
     pub releases: HelmReleases,
-    /// The helm that deploys charts; none if the plan has none.
+    /// The helm that deploys charts; without one, charts cannot be deployed.
     pub helm: Option<Helm>,
     /// This machine.
     pub host: String,
     /// Components are deployed even if nothing has changed.
     pub redeploy: bool,
-    /// Pending Helm releases are nobody's any more.
+    /// Pending Helm releases are taken over.
     pub unlock: bool,
-    /// What the environment says of object storage.
+    /// The environment variables of object storage.
     pub environment: Environment,
-    /// How servers are asked what they show.
+    /// How servers are asked which certificate they present.
     pub dialling: Dialling,
-    /// Who deploys.
+    /// The process that deploys.
     pub holder: String,
 }
 
-/// What the engine deploys.
-pub(crate) fn build(file: &PlanFile, options: &Options) -> Registry {
+/// What the engine deploys. `record` is what was deployed before: what the plan no longer has comes last.
+pub(crate) fn build(file: &PlanFile, record: &Record, options: &Options) -> Registry {
     let mut registry = Registry::new();
+    let builder = Builder { file, options, kinds: Kinds::default(), declared: declared(file) };
     for component in &file.plan.components {
-        add_component(&mut registry, file, component, options);
+        builder.add_component(&mut registry, component);
+    }
+    for removed in removed_components(&file.plan, record) {
+        registry.component(RemovedComponent {
+            removed,
+            others: file.plan.components.iter().map(|component| component.name.clone()).collect(),
+            policy: file.plan.on_removed_component,
+            records: options.records.clone(),
+            releases: options.releases.clone(),
+            kinds: builder.kinds.clone(),
+            declared: builder.declared.clone(),
+        });
     }
     for job in &file.plan.jobs {
         add_job(&mut registry, file, job, options);
@@ -50,175 +65,182 @@ pub(crate) fn build(file: &PlanFile, options: &Options) -> Registry {
     registry
 }
 
-fn add_component(registry: &mut Registry, file: &PlanFile, component: &plan::Component, options: &Options) {
-    let common = Common {
-        name: component.name.clone(),
-        depends_on: component.depends_on.clone(),
-        version: file.plan.release.version.clone(),
-        records: options.records.clone(),
-        redeploy: options.redeploy,
-    };
-    if let Some(manifests) = &component.manifests {
-        let path = file.resolve(&manifests.path);
-        registry.component(ManifestsComponent { common, path, options: manifests.clone() });
-        return;
-    }
-    // Whoever builds a registry of a plan with charts has a helm.
-    if let (Some(chart), Some(helm)) = (&component.chart, &options.helm) {
-        let source = match (&chart.path, &chart.reference) {
-            (Some(path), _) => Source::Path(file.resolve(path)),
-            (None, reference) => Source::Reference {
-                reference: reference.clone().unwrap_or_default(),
-                version: chart.version.clone(),
-                repository: chart.repo.clone(),
-            },
-        };
-        registry.component(ChartComponent {
-            common,
-            release: helm_release(component),
-            chart: source,
-            values: component.values.iter().map(|path| file.resolve(path)).collect(),
-            set: component.set.clone(),
-            options: component.helm.clone(),
-            helm: helm.clone(),
-            releases: options.releases.clone(),
-            host: options.host.clone(),
-            unlock: options.unlock,
-        });
-    }
+/// The manifests of the components.
+fn declared(file: &PlanFile) -> Declared {
+    let manifests = file.plan.components.iter().filter_map(|component| match &component.source {
+        Source::Manifests(manifests) => Some((component.name.clone(), file.resolve(&manifests.path))),
+        Source::Chart { .. } => None,
+    });
+    Declared::new(manifests)
 }
 
-/// What the Helm release of a component is called.
-fn helm_release(component: &plan::Component) -> String {
-    component.helm.release.clone().unwrap_or_else(|| component.name.clone())
+/// What components have in common.
+struct Builder<'a> {
+    file: &'a PlanFile,
+    options: &'a Options,
+    kinds: Kinds,
+    declared: Declared,
+}
+
+impl Builder<'_> {
+    fn add_component(&self, registry: &mut Registry, component: &plan::Component) {
+        let Self { file, options, kinds, declared } = self;
+        let common = Common {
+            name: component.name.clone(),
+            depends_on: component.depends_on.clone(),
+            version: file.plan.release.version.clone(),
+            records: options.records.clone(),
+            redeploy: options.redeploy,
+        };
+        match &component.source {
+            Source::Manifests(manifests) => {
+                registry.component(ManifestsComponent {
+                    common,
+                    path: file.resolve(&manifests.path),
+                    options: manifests.clone(),
+                    kinds: kinds.clone(),
+                    declared: declared.clone(),
+                });
+            }
+            Source::Chart { chart, values, set, helm } => {
+                registry.component(ChartComponent {
+                    common,
+                    release: helm.release.clone().unwrap_or_else(|| component.name.clone()),
+                    chart: chart.resolve(|path| file.resolve(path)),
+                    values: values.iter().map(|path| file.resolve(path)).collect(),
+                    set: set.clone(),
+                    options: helm.clone(),
+                    helm: options.helm.clone(),
+                    releases: options.releases.clone(),
+                    host: options.host.clone(),
+                    unlock: options.unlock,
+                    unlocked: std::sync::Mutex::default(),
+                });
+            }
+        }
+    }
 }
 
 fn add_job(registry: &mut Registry, file: &PlanFile, job: &plan::Job, options: &Options) {
-    let borrowed = job.pod_from.as_ref().map(|from| Borrowed {
-        deployment: from.deployment.clone(),
-        container: from.container.clone(),
-        command: from.command.clone(),
-        args: from.args.clone(),
-    });
-    if job.pod.is_some() || borrowed.is_some() {
-        let template = job.pod.as_ref().map_or(Value::Null, |pod| pod.template.0.clone());
-        registry.pod(PodJob { borrowed, ..pod_job(job, template) });
-    } else if let Some(adopt) = &job.adopt {
-        registry.job(adopt_job(file, job, adopt));
-    } else if let Some(grow) = &job.grow_volume {
-        // Its size was looked at when the plan was read.
-        if let Ok(to) = grow.to.parse() {
-            let detach = grow.detach.as_ref().map(workload);
-            let patience = grow.patience.map_or(GrowVolume::PATIENCE, plan::Period::duration);
-            registry.job(GrowVolume { place: place(job), claim: grow.claim.clone(), to, detach, patience });
+    match &job.work {
+        Work::Pod { phase, template, policies } => {
+            registry.pod(pod_job(job, *phase, policies, template.clone(), None));
         }
-    } else if let Some(wanted) = &job.init_cert {
-        let namespace = &file.plan.release.namespace;
-        init_cert::add(registry, job, wanted, namespace, &options.dialling, &options.holder);
-    } else if let Some(backfill) = &job.backfill {
-        // Everything in it was looked at when the plan was read.
-        if let Ok(task) = backfill.task(|path| file.resolve(path), options.environment.clone()) {
-            registry.job(BackfillJob { place: place(job), task });
+        Work::PodFrom { phase, from, policies } => {
+            let borrowed = Borrowed {
+                deployment: from.deployment.clone(),
+                container: from.container.clone(),
+                image: from.image.clone(),
+                command: from.command.clone(),
+                args: from.args.clone(),
+            };
+            registry.pod(pod_job(job, *phase, policies, Value::Null, Some(borrowed)));
         }
-    } else if let Some(command) = &job.command {
-        let here = file.resolve(std::path::Path::new(""));
-        let here = if here.as_os_str().is_empty() { ".".into() } else { here };
-        registry.job(Command {
-            place: place(job),
-            program: command.program.clone(),
-            arguments: command.args.clone(),
-            environment: command.env.clone(),
-            directory: Some(command.directory.as_ref().map_or(here, |directory| file.resolve(directory))),
-        });
+        Work::InitCert { phase, certificate } => {
+            let namespace = &file.plan.release.namespace;
+            Certificates { certificate, namespace, dialling: &options.dialling, holder: &options.holder }
+                .add(registry, job, *phase);
+        }
+        Work::Backfill { phase, backfill } => {
+            let task = backfill.task(|path| file.resolve(path), options.environment.clone());
+            registry.job(BackfillJob { place: place(job, *phase), task });
+        }
+        Work::Adopt { phase, adopt } => {
+            registry.job(Adopt {
+                place: place(job, *phase),
+                objects: adopt.objects.iter().map(object).collect(),
+                release: adopt.release.clone(),
+                namespace: adopt.namespace.clone(),
+                force: adopt.force,
+            });
+        }
+        Work::GrowVolume { phase, grow } => {
+            registry.job(GrowVolume {
+                place: place(job, *phase),
+                claim: grow.claim.clone(),
+                to: grow.to.clone(),
+                detach: grow.detach.as_ref().map(workload),
+                patience: grow.patience.map_or(GrowVolume::PATIENCE, plan::Period::duration),
+            });
+        }
+        Work::Command { phase, command } => {
+            let here = file.resolve(std::path::Path::new(""));
+            let here = if here.as_os_str().is_empty() { ".".into() } else { here };
+            registry.job(Command {
+                place: place(job, *phase),
+                program: command.program.clone(),
+                arguments: command.args.clone(),
+                environment: command.env.clone(),
+                directory: Some(command.directory.as_ref().map_or(here, |directory| file.resolve(directory))),
+            });
+        }
     }
 }
 
-fn when(job: &plan::Job) -> When {
-    let only = match job.on.as_slice() {
-        [plan::Occasion::Install] => Some(Occasion::Install),
-        [plan::Occasion::Upgrade] => Some(Occasion::Upgrade),
-        _ => None,
+fn when(job: &plan::Job, phase: plan::Phase) -> When {
+    let only = match job.on {
+        plan::Occasions::Install => Some(Occasion::Install),
+        plan::Occasions::Upgrade => Some(Occasion::Upgrade),
+        plan::Occasions::Both => None,
     };
-    let phase = match job.phase {
-        Some(plan::Phase::Post) => jobwright_engine::Phase::Post,
-        _ => jobwright_engine::Phase::Pre,
+    let phase = match phase {
+        plan::Phase::Pre => Phase::Pre,
+        plan::Phase::Post => Phase::Post,
     };
     When { scope: job.component.clone().map_or(Scope::Global, Scope::Component), phase, only }
 }
 
 fn retires(job: &plan::Job) -> Retires {
     match &job.retires {
-        Some(plan::Retires { at: Some(version), .. }) => Retires::At(version.clone()),
-        Some(plan::Retires { never: Some(why), .. }) => Retires::never(why),
-        _ => Retires::never("nobody has said"),
+        Some(plan::Retires::At(version)) => Retires::At(version.clone()),
+        Some(plan::Retires::Never(why)) => Retires::never(why),
+        None => Retires::never("the plan does not say when it retires"),
     }
 }
 
-fn retries(job: &plan::Job) -> Retries {
-    Retries { limit: job.retries.limit, backoff: job.retries.backoff.duration() }
-}
-
-fn place(job: &plan::Job) -> Place {
+fn place(job: &plan::Job, phase: plan::Phase) -> Place {
     Place {
         id: job.id.clone(),
-        when: when(job),
+        when: when(job, phase),
         retires: retires(job),
         after: job.after.clone(),
         run: job.run.unwrap_or(RunPolicy::Always),
-        timeout: job.timeout.duration(),
-        retries: retries(job),
+        timeout: job.timeout,
+        retries: job.retries,
         on_failure: job.on_failure,
     }
 }
 
-fn pod_job(job: &plan::Job, template: Value) -> PodJob {
-    let usual = Keep::default();
-    let keep = Keep {
-        finished: job.keep.finished.map_or(usual.finished, plan::Period::duration),
-        runs: job.keep.runs.map_or(usual.runs, usize::from),
-        log_bytes: job.keep.log_bytes.map_or(usual.log_bytes, |bytes| bytes as usize),
-    };
-    let usual = if job.component.is_some() { RunPolicy::OncePerFingerprint } else { RunPolicy::Always };
+fn pod_job(
+    job: &plan::Job,
+    phase: plan::Phase,
+    policies: &plan::PodPolicies,
+    template: Value,
+    borrowed: Option<Borrowed>,
+) -> PodJob {
+    let default = if job.component.is_some() { RunPolicy::OncePerFingerprint } else { RunPolicy::Always };
     PodJob {
+        borrowed,
         after: job.after.clone(),
-        run: job.run.unwrap_or(usual),
-        skip_if: job.skip_if.iter().filter_map(condition).collect(),
+        run: job.run.unwrap_or(default),
+        skip_if: policies.skip_if.clone(),
         on_failure: job.on_failure,
-        on_supersede: job.on_supersede,
-        on_unknown: job.on_unknown,
-        on_cancel: job.on_cancel,
-        retries: retries(job),
-        timeout: job.timeout.duration(),
-        keep,
-        ..PodJob::new(&job.id, when(job), retires(job), template)
+        on_supersede: policies.on_supersede,
+        on_unknown: policies.on_unknown,
+        on_cancel: policies.on_cancel,
+        retries: job.retries,
+        timeout: job.timeout,
+        keep: policies.keep,
+        ..PodJob::new(&job.id, when(job, phase), retires(job), template)
     }
 }
 
-fn condition(condition: &plan::SkipIf) -> Option<Condition> {
-    Some(Condition {
-        api_version: condition.api_version.clone(),
-        kind: condition.kind.clone(),
-        name: condition.name.clone(),
-        // Its form was looked at when the plan was read.
-        path: condition.json_path.parse().ok()?,
-        equals: condition.equals.clone(),
-    })
-}
-
-fn adopt_job(file: &PlanFile, job: &plan::Job, adopt: &plan::Adopt) -> Adopt {
-    let component = job.component.as_ref().and_then(|name| file.plan.components.iter().find(|one| one.name == *name));
-    let object = |object: &plan::Object| ObjectReference {
+fn object(object: &plan::Object) -> ObjectReference {
+    ObjectReference {
         api_version: object.api_version.clone(),
         kind: object.kind.clone(),
         name: object.name.clone(),
         namespace: object.namespace.clone(),
-    };
-    Adopt {
-        place: place(job),
-        objects: adopt.objects.iter().map(object).collect(),
-        release: adopt.release.clone().or_else(|| component.map(helm_release)).unwrap_or_default(),
-        namespace: adopt.namespace.clone(),
-        force: adopt.force,
     }
 }
 
@@ -230,14 +252,17 @@ fn workload(workload: &plan::Workload) -> Workload {
     Workload { kind: kind.to_owned(), name: workload.name.clone() }
 }
 
-/// What a deploy of a plan is recognised by, asked for in a certain way.
-pub(crate) fn fingerprint(file: &PlanFile, asked: &str) -> String {
-    crate::component::hash_of(&[&format!("{:?}", file.plan), asked])
+/// What a deploy of a plan is recognised by, with its files and how it was asked for.
+pub(crate) fn fingerprint(file: &PlanFile, more: &[&str]) -> String {
+    let said = file.source.to_string();
+    let parts: Vec<&str> =
+        [said.as_str(), &file.plan.release.namespace].into_iter().chain(more.iter().copied()).collect();
+    crate::component::files::hash_of(&parts)
 }
 
 /// The rules that a plan breaks, by itself and against what is deployed.
-pub fn violations(file: &PlanFile, previous: Option<Version>, settings: &Settings) -> Vec<Violation> {
+pub fn violations(file: &PlanFile, past: &Past, settings: &Settings) -> Vec<Violation> {
     let retirements: Vec<(String, Retires)> = file.plan.jobs.iter().map(|job| (job.id.clone(), retires(job))).collect();
     let retirements = retirements.iter().map(|(id, retires)| (id.as_str(), retires));
-    jobwright_engine::violations(retirements, file.plan.release.version.as_ref(), previous.as_ref(), settings)
+    jobwright_engine::violations(retirements, file.plan.release.version.as_ref(), past, settings)
 }

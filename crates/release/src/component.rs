@@ -1,15 +1,21 @@
-//! How components are deployed, and how it is told that they need not be.
+//! How components are deployed, and how it is decided that they need not be.
 
+mod caller;
 mod chart;
-mod files;
+pub(crate) mod files;
 mod helm;
+mod kinds;
 mod manifests;
+mod removed;
 
-pub(crate) use chart::{ChartComponent, Source};
-pub(crate) use files::hash_of;
+pub(crate) use caller::Caller;
+pub(crate) use chart::ChartComponent;
 pub(crate) use helm::HelmReleases;
 pub use helm::{Driver, Helm, HelmError};
-pub(crate) use manifests::ManifestsComponent;
+pub(crate) use kinds::{Kinds, Resource};
+pub(crate) use manifests::{Declared, Manifest, ManifestsComponent, load};
+pub(crate) use removed::RemovedComponent;
+pub use removed::{Removed, removed_components};
 
 use crate::record::{Deployed, Record, Records};
 use jobwright_engine::{Decision, Failure, Version};
@@ -20,7 +26,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Common {
     /// Its name.
     pub name: String,
-    /// Components that have to be deployed before it.
+    /// Components that are deployed before it.
     pub depends_on: Vec<String>,
     /// The version of the release.
     pub version: Option<Version>,
@@ -31,12 +37,13 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// Writes down that it is deployed and its jobs are through.
+    /// Records that it is deployed and its jobs have succeeded.
     async fn complete(&self) -> Result<(), Failure> {
         let name = self.name.clone();
         let done = move |record: &mut Record| {
             if let Some(deployed) = record.components.get_mut(&name) {
                 deployed.complete = true;
+                deployed.installed = true;
             }
         };
         self.records.change(done).await.map(drop)
@@ -45,7 +52,7 @@ impl Common {
     /// What has changed since it was deployed last; none if nothing has.
     fn changes(&self, deployed: Option<&Deployed>, parts: &BTreeMap<String, String>) -> Option<Decision> {
         let Some(deployed) = deployed else {
-            return Some(Decision::Install("it has not been deployed yet".to_owned()));
+            return Some(Decision::Install("first deploy".to_owned()));
         };
         let changed: Vec<&str> = parts
             .iter()
@@ -54,16 +61,29 @@ impl Common {
             .collect();
         let version = |version: &Option<Version>| version.as_ref().map_or("none".to_owned(), ToString::to_string);
         if !deployed.complete {
-            Some(Decision::Upgrade("its last deploy did not come to an end".to_owned()))
+            Some(deployed.decide("its last deploy did not complete".to_owned()))
         } else if deployed.version != self.version {
             Some(Decision::Upgrade(format!("version {} → {}", version(&deployed.version), version(&self.version))))
         } else if !changed.is_empty() {
-            let verb = if changed.len() == 1 && !changed[0].ends_with('s') { "has" } else { "have" };
-            Some(Decision::Upgrade(format!("its {} {verb} changed", changed.join(" and "))))
+            Some(Decision::Upgrade(format!("changed {}", changed.join(" and "))))
         } else if self.redeploy {
-            Some(Decision::Upgrade("it is asked to be deployed again".to_owned()))
+            Some(Decision::Upgrade("`--redeploy`".to_owned()))
         } else {
             None
         }
+    }
+}
+
+impl Deployed {
+    /// A deploy of it for this reason: an install until one has completed, so that jobs of an install are not lost.
+    fn decide(&self, reason: String) -> Decision {
+        if self.complete || self.installed { Decision::Upgrade(reason) } else { Decision::Install(reason) }
+    }
+
+    /// A deploy of it begins. What was recorded of the last one no longer holds.
+    fn begin(&mut self) {
+        self.installed |= self.complete;
+        self.complete = false;
+        self.parts.clear();
     }
 }

@@ -1,15 +1,18 @@
 //! A deploy of a plan, from its first write to its last: the lock, the record, components and jobs.
 
 use crate::build::{Options, build, fingerprint};
+use crate::content;
 use crate::plan::PlanFile;
 use crate::record::{Deploying, Record, Records};
 use crate::{Driver, Helm, HelmReleases};
 use jobwright_engine::{
-    Clock, DeployOutcome, Error, Events, Failure, Manager, Registry, Release, Report, Settings, Version,
+    Clock, DeployOutcome, Error, Events, Fence, JobOutcome, Lock, Manager, Past, Registry, Release, Report, Retry,
+    Settings,
 };
 use jobwright_jobs::backfill::Environment;
 use jobwright_jobs::init_cert::Dialling;
 use kube::Client;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// A plan, and how it is deployed.
@@ -40,42 +43,87 @@ pub struct Deployment<'a> {
     pub dialling: Dialling,
 }
 
-/// Why a deploy could not be carried out. A deploy that failed has a report instead.
-#[derive(Debug, thiserror::Error)]
-pub enum DeployError {
-    /// The engine refused, or could not go on.
-    #[error(transparent)]
-    Engine(#[from] Error),
-    /// The record of the release could not be read or written.
-    #[error(transparent)]
-    Record(#[from] Failure),
-}
-
 impl Deployment<'_> {
-    /// Deploys the plan, or goes on with a deploy of the same plan that was interrupted.
-    pub async fn deploy(&self, cancellation: CancellationToken, events: Events) -> Result<Report, DeployError> {
-        let lock = self.manager(None, self.settings.clone()).lock(&cancellation, &events).await?;
-        let (registry, records) = self.open().await?;
-        let (number, before) = self.begin(&records).await?;
+    /// Deploys the plan, or resumes an interrupted deploy of the same plan with the same files.
+    pub async fn deploy(&self, cancellation: CancellationToken, events: Events) -> Result<Report, Error> {
+        let locker = self.manager(Past::default(), self.settings.clone());
+        let lock = locker.lock(&cancellation, &events).await?;
+        let report = self.settings.unless_abandoned(Box::pin(self.deploy_locked(&lock, cancellation, events))).await;
+        lock.release().await;
+        report
+    }
+
+    async fn deploy_locked(
+        &self,
+        lock: &Lock,
+        cancellation: CancellationToken,
+        events: Events,
+    ) -> Result<Report, Error> {
+        let retry = Retry::new(self.clock.clone(), cancellation.clone(), events.clone());
+        let (registry, records) = self.open(lock.client().clone(), Some(lock.fence().clone()), retry).await?;
+        let before = records.get().await;
+        let past = before.past();
+        self.manager(past.clone(), self.settings.clone()).check(&registry)?;
+        let deploying = self.begin(&records, &before, lock.fence()).await?;
         let settings = Settings {
-            revision: number.to_string(),
-            nonce: if self.force { format!("forced by deploy {number}") } else { String::new() },
+            revision: deploying.id.clone(),
+            nonce: if self.force { format!("forced by deploy {}", deploying.id) } else { String::new() },
+            owed: before.owed,
             ..self.settings.clone()
         };
-        let manager = self.manager(before.version, settings);
-        let report = manager.deploy_locked(lock, &registry, cancellation, events).await;
-        let succeeded = report.as_ref().is_ok_and(|report| report.outcome == DeployOutcome::Succeeded);
-        self.end(&records, number, succeeded).await?;
-        Ok(report?)
+        let manager = self.manager(past, settings);
+        let mut report = manager.deploy_locked(lock, &registry, cancellation, events).await?;
+        if let Err(error) = self.end(&records, &deploying, &report).await {
+            report.outcome = DeployOutcome::Failed;
+            report.error.get_or_insert(Arc::new(error));
+        }
+        Ok(report)
+    }
+
+    /// Runs one job of the plan, without deploying its component.
+    pub async fn run_job(&self, job: &str, cancellation: CancellationToken, events: Events) -> Result<Report, Error> {
+        let locker = self.manager(Past::default(), self.settings.clone());
+        let lock = locker.lock(&cancellation, &events).await?;
+        let report = self.settings.unless_abandoned(Box::pin(self.run_locked(&lock, job, cancellation, events))).await;
+        lock.release().await;
+        report
+    }
+
+    async fn run_locked(
+        &self,
+        lock: &Lock,
+        job: &str,
+        cancellation: CancellationToken,
+        events: Events,
+    ) -> Result<Report, Error> {
+        let retry = Retry::new(self.clock.clone(), cancellation.clone(), events.clone());
+        let (registry, records) = self.open(lock.client().clone(), Some(lock.fence().clone()), retry).await?;
+        // Each invocation is a deploy of its own: a job that failed is tried again.
+        let asked = format!("run {}", lock.fence());
+        let settings = Settings {
+            nonce: if self.force { asked.clone() } else { String::new() },
+            revision: asked,
+            ..self.settings.clone()
+        };
+        let manager = self.manager(records.get().await.past(), settings);
+        let mut report = manager.run_job(lock, &registry, job, cancellation, events).await?;
+        let has_run = report.jobs.iter().any(|report| report.id == job && report.outcome == JobOutcome::Succeeded);
+        let paid = |record: &mut Record| {
+            record.owed.remove(job);
+        };
+        if has_run && let Err(error) = records.write(paid).await {
+            report.error.get_or_insert(Arc::new(error));
+        }
+        Ok(report)
     }
 
     /// What the engine deploys, and what is known of the release.
-    pub async fn open(&self) -> Result<(Registry, Records), Failure> {
+    pub async fn open(&self, client: Client, fence: Option<Fence>, retry: Retry) -> Result<(Registry, Records), Error> {
         let release = &self.file.plan.release;
-        let records = Records::open(self.client.clone(), &release.namespace, &release.name).await?;
+        let records = Records::open(client.clone(), &release.namespace, &release.name, fence, retry).await?;
         let options = Options {
             records: records.clone(),
-            releases: HelmReleases::new(self.client.clone(), &release.namespace, self.driver),
+            releases: HelmReleases::new(&release.namespace, self.driver),
             helm: self.helm.clone(),
             host: self.host.clone(),
             redeploy: self.redeploy,
@@ -84,51 +132,64 @@ impl Deployment<'_> {
             dialling: self.dialling.clone(),
             holder: self.settings.holder.clone(),
         };
-        Ok((build(self.file, &options), records))
+        Ok((build(self.file, &records.get().await, &options), records))
     }
 
-    /// An engine for the release of the plan. `previous` is the version that is deployed.
-    pub fn manager(&self, previous: Option<Version>, settings: Settings) -> Manager {
+    /// An engine for the release of the plan.
+    pub fn manager(&self, past: Past, settings: Settings) -> Manager {
         let release = &self.file.plan.release;
         let release = Release {
             name: release.name.clone(),
             namespace: release.namespace.clone(),
             version: release.version.clone(),
-            previous,
+            past,
             configuration: serde_json::Value::Null,
         };
         Manager::new(self.client.clone(), release, self.clock.clone(), settings)
     }
 
-    /// Writes down that a deploy begins, or goes on with one that was interrupted: the same plan, asked for in the
-    /// same way, and not ended.
-    async fn begin(&self, records: &Records) -> Result<(u64, Record), Failure> {
-        let Settings { only, skip, .. } = &self.settings;
-        let asked = format!("{only:?} {skip:?} {} {}", self.redeploy, self.force);
-        let plan = fingerprint(self.file, &asked);
-        let now = self.clock.now();
-        let before = records.get().await;
-        let interrupted = before.deploying.as_ref().filter(|deploying| deploying.plan == plan);
-        let number = interrupted.map_or(before.deploys + 1, |deploying| deploying.number);
+    /// Records that a deploy begins, or resumes one that was interrupted: the same plan with the same files, asked for
+    /// in the same way, and not ended.
+    async fn begin(&self, records: &Records, before: &Record, fence: &Fence) -> Result<Deploying, Error> {
+        let Settings { components, only, skip, .. } = &self.settings;
+        let asked = format!("{components:?} {only:?} {skip:?} {} {}", self.redeploy, self.force);
+        let plan = fingerprint(self.file, &[&asked, &content::hash(self.file)]);
+        let interrupted = before.deploying.clone().filter(|deploying| deploying.plan == plan);
+        let deploying = interrupted.unwrap_or_else(|| {
+            let number = before.deploys + 1;
+            Deploying { number, id: format!("{number}.{fence}"), plan, since: self.clock.now() }
+        });
+        let (begun, version) = (deploying.clone(), self.file.plan.release.version.clone());
         let change = move |record: &mut Record| {
-            record.deploys = number;
-            record.deploying = Some(Deploying { number, plan: plan.clone(), since: now });
+            record.deploys = record.deploys.max(begun.number);
+            record.deploying = Some(begun.clone());
+            // From here on components may be of this version.
+            record.attempted = record.attempted.clone().max(version.clone());
         };
-        records.change(change).await?;
-        Ok((number, before))
+        records.write(change).await?;
+        Ok(deploying)
     }
 
-    /// Writes down that a deploy has ended; one that has not is taken up by the next.
-    async fn end(&self, records: &Records, number: u64, succeeded: bool) -> Result<(), Failure> {
-        let version = self.file.plan.release.version.clone();
+    /// Records that a deploy has ended. One that the engine could not bring to its end is resumed by the next.
+    async fn end(&self, records: &Records, deploying: &Deploying, report: &Report) -> Result<(), Error> {
+        if report.error.is_some() {
+            return Ok(());
+        }
+        let succeeded = report.outcome == DeployOutcome::Succeeded;
+        // Components that were not selected may be of any version.
+        let is_complete = succeeded && self.settings.components.is_none();
+        let (version, number, owed) = (self.file.plan.release.version.clone(), deploying.number, report.owed.clone());
         let change = move |record: &mut Record| {
             if record.deploying.as_ref().is_some_and(|deploying| deploying.number == number) {
                 record.deploying = None;
             }
-            if succeeded {
-                record.version.clone_from(&version);
+            record.owed.clone_from(&owed);
+            if is_complete {
+                record.installed = true;
+                record.attempted = None;
+                record.version = version.clone().or(record.version.take());
             }
         };
-        records.change(change).await.map(drop)
+        records.write(change).await.map(drop)
     }
 }

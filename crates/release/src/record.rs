@@ -1,13 +1,14 @@
 //! The record of a release: which version is deployed, what each component was made of, and what an interrupted deploy
-//! was at. One ConfigMap, written by compare-and-swap.
+//! was doing. One ConfigMap, written by compare-and-swap under the fence of the lock.
 
-use crate::failure;
-use crate::patience::patiently;
 use jiff::Timestamp;
-use jobwright_engine::{Failure, Version, record_name};
+use jobwright_engine::record_name;
+use jobwright_engine::{
+    Answer, Error, Failure, Fence, Known, Occasion, Outage, Past, Refusal, Retry, Version, classify,
+};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Client;
 use kube::api::{Api, PostParams};
+use kube::{Client, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -18,18 +19,39 @@ use tokio::sync::Mutex;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
-    /// The version that was deployed last, whole.
+    /// The holder of the lock that wrote it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<Fence>,
+    /// Whether a deploy has ever succeeded.
+    #[serde(default)]
+    pub installed: bool,
+    /// The version that was deployed last, completely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
+    /// The newest version that a deploy has begun with since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempted: Option<Version>,
     /// How many deploys have begun.
     #[serde(default)]
     pub deploys: u64,
     /// The deploy that has begun and not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deploying: Option<Deploying>,
+    /// Jobs that were due and skipped on request, with the install or upgrade that they belong to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub owed: BTreeMap<String, Occasion>,
     /// The components.
     #[serde(default)]
     pub components: BTreeMap<String, Deployed>,
+}
+
+impl Record {
+    /// What the engine has to know of it.
+    pub fn past(&self) -> Past {
+        // Records of earlier versions do not say whether a deploy succeeded, but have its version.
+        let is_installed = self.installed || self.version.is_some();
+        Past { is_installed, version: self.version.clone(), attempted: self.attempted.clone() }
+    }
 }
 
 /// A deploy that has begun.
@@ -38,7 +60,10 @@ pub struct Record {
 pub struct Deploying {
     /// Its number.
     pub number: u64,
-    /// What is deployed: the same text is the same plan.
+    /// What distinguishes it from all other deploys, also after the record was deleted.
+    #[serde(default)]
+    pub id: String,
+    /// A hash of what is deployed: the same plan with the same files.
     pub plan: String,
     /// When it began.
     pub since: Timestamp,
@@ -60,9 +85,18 @@ pub struct Deployed {
     /// What was applied, to be taken away when it is no longer wanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<ObjectKey>,
-    /// Whether it is deployed and its jobs are through.
+    /// What Jobwright owned of each object after it was applied, as a hash of its managed fields, by identity.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub owned: BTreeMap<String, String>,
+    /// The Helm release that it was deployed as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helm_release: Option<String>,
+    /// Whether it is deployed and its jobs have succeeded.
     #[serde(default)]
     pub complete: bool,
+    /// Whether it was complete, or deployed by another client, before the deploy that has begun: an upgrade of it.
+    #[serde(default)]
+    pub installed: bool,
     /// A helm that was started for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm: Option<HelmProcess>,
@@ -93,8 +127,11 @@ impl std::fmt::Display for ObjectKey {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HelmProcess {
-    /// The machine.
+    /// The host.
     pub host: String,
+    /// Where its processes can be seen: the boot and the PID namespace of the host; none where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// The revision that was deployed before; 0 for none.
     pub revision: u64,
     /// When it must have ended.
@@ -108,6 +145,9 @@ pub struct Records {
     namespace: String,
     name: String,
     release: String,
+    /// The lock under which it is written; none for those who only read.
+    fence: Option<Fence>,
+    retry: Retry,
     state: Arc<Mutex<State>>,
 }
 
@@ -118,18 +158,33 @@ struct State {
 }
 
 const KEY: &str = "record";
+const LABEL: &str = "jobwright.io/record";
 
 impl Records {
     /// Reads the record of a release.
-    pub async fn open(client: Client, namespace: &str, release: &str) -> Result<Self, Failure> {
+    pub async fn open(
+        client: Client,
+        namespace: &str,
+        release: &str,
+        fence: Option<Fence>,
+        retry: Retry,
+    ) -> Result<Self, Error> {
         let records = Self {
             client,
             namespace: namespace.to_owned(),
-            name: record_name(release, &[namespace, release, "release"]),
+            // A ledger has three parts, so that no job can have the name of the record.
+            name: record_name(release, &[namespace, release, "", "record"]),
             release: release.to_owned(),
+            fence,
+            retry,
             state: Arc::default(),
         };
-        *records.state.lock().await = records.read().await?;
+        let mut state = records.read().await?;
+        if state.stored.is_none() {
+            state.record = records.read_former().await?;
+        }
+        records.check_fence(&state.record, Known::Nothing)?;
+        *records.state.lock().await = state;
         Ok(records)
     }
 
@@ -142,23 +197,53 @@ impl Records {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    async fn read(&self) -> Result<State, Failure> {
-        let doing = || format!("cannot read the record `{}` of release `{}`", self.name, self.release);
-        let maps = self.maps();
-        let stored = patiently(|| maps.get_opt(&self.name)).await.map_err(|error| failure(doing(), error))?;
-        let text = stored.as_ref().and_then(|stored| stored.data.as_ref()?.get(KEY)).map(String::as_str);
-        let record = text
-            .map_or_else(|| Ok(Record::default()), serde_json::from_str)
-            .map_err(|error| Failure::new(format!("{}: it cannot be understood", doing())).because(error).for_good())?;
+    async fn read(&self) -> Result<State, Error> {
+        let stored = self.find(&self.name).await?;
+        let record = stored.as_ref().map_or_else(|| Ok(Record::default()), |stored| self.parse(stored))?;
         Ok(State { stored, record })
     }
 
-    /// Changes the record, whoever else changes it meanwhile.
+    /// The record under the name that it had before, which a ledger could have as well.
+    async fn read_former(&self) -> Result<Record, Error> {
+        let former = record_name(&self.release, &[&self.namespace, &self.release, "release"]);
+        let found = self.find(&former).await?.filter(|stored| stored.labels().contains_key(LABEL));
+        found.as_ref().map_or_else(|| Ok(Record::default()), |stored| self.parse(stored))
+    }
+
+    async fn find(&self, name: &str) -> Result<Option<ConfigMap>, Error> {
+        let maps = self.maps();
+        let doing = format!("read the record `{name}` of release `{}`", self.release);
+        self.retry.call(&doing, || maps.get_opt(name)).await
+    }
+
+    fn parse(&self, stored: &ConfigMap) -> Result<Record, Error> {
+        let text = stored.data.as_ref().and_then(|data| data.get(KEY)).map_or("", String::as_str);
+        serde_json::from_str(text).map_err(|error| {
+            Error::unusable(format!("read the record `{}` of release `{}`", stored.name_any(), self.release), error)
+        })
+    }
+
+    /// A record that another holder of the lock has written since is that holder's.
+    fn check_fence(&self, written: &Record, known: Known<'_>) -> Result<(), Error> {
+        if self.fence.as_ref().is_some_and(|ours| ours.is_broken_by(written.fence.as_ref(), known)) {
+            return Err(Error::LostLease { name: self.name.clone() });
+        }
+        Ok(())
+    }
+
+    /// Changes the record by compare-and-swap.
     pub async fn change(&self, change: impl Fn(&mut Record) + Send) -> Result<Record, Failure> {
+        Ok(self.write(change).await?)
+    }
+
+    pub(crate) async fn write(&self, change: impl Fn(&mut Record) + Send) -> Result<Record, Error> {
+        let doing = format!("write the record `{}` of release `{}`", self.name, self.release);
         let mut state = self.state.lock().await;
-        for _ in 0..20 {
+        let mut outage = Outage::default();
+        loop {
             let mut record = state.record.clone();
             change(&mut record);
+            record.fence.clone_from(&self.fence);
             if record == state.record && state.stored.is_some() {
                 return Ok(record);
             }
@@ -171,29 +256,33 @@ impl Records {
                     self.maps().replace(&self.name, &parameters(), &changed).await
                 }
             };
-            match written {
+            let error = match written {
                 Ok(stored) => {
                     *state = State { stored: Some(stored), record: record.clone() };
                     return Ok(record);
                 }
-                Err(kube::Error::Api(status)) if matches!(status.code, 400 | 401 | 403 | 413 | 422) => {
-                    return Err(failure(format!("cannot write the record `{}`", self.name), kube::Error::Api(status)));
-                }
-                // Somebody else wrote, or nobody knows whether we did: what is there decides.
-                Err(_) => {
-                    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-                    *state = self.read().await?;
+                Err(error) => error,
+            };
+            match classify(&error) {
+                Answer::Refused | Answer::LostLease => return Err(Error::refused(doing, Refusal::from(error))),
+                Answer::NotFound if state.stored.is_none() => return Err(Error::refused(doing, Refusal::from(error))),
+                // Another client wrote, or the answer was lost: what is stored decides.
+                Answer::NotFound | Answer::AlreadyExists | Answer::Conflict | Answer::TryAgain(_) => {
+                    self.retry.pause(&mut outage, &doing, error).await?;
                 }
             }
+            let before = state.record.fence.clone();
+            let read = self.read().await?;
+            self.check_fence(&read.record, Known::Fence(before.as_ref()))?;
+            *state = read;
         }
-        Err(Failure::new(format!("cannot write the record `{}`: others keep changing it", self.name)))
     }
 
     fn object(&self, record: &Record) -> ConfigMap {
         let text = serde_json::to_string(record).unwrap_or_default();
         serde_json::from_value(json!({
             "metadata": {"name": self.name, "labels": {
-                "app.kubernetes.io/managed-by": "jobwright", "jobwright.io/release": self.release, "jobwright.io/record": "1"}},
+                "app.kubernetes.io/managed-by": "jobwright", "jobwright.io/release": self.release, LABEL: "1"}},
             "data": {KEY: text},
         }))
         .unwrap_or_default()

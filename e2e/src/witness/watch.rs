@@ -111,7 +111,8 @@ impl Follower {
         // Whoever stops the watch before this point found no child to end.
         let events =
             if self.stop.load(Ordering::SeqCst) { Ok(false) } else { self.tell(BufReader::new(output), version) };
-        if let Some(mut child) = self.lock_child().take() {
+        let child = self.lock_child().take();
+        if let Some(mut child) = child {
             let _ = child.kill();
             let _ = child.wait();
         }

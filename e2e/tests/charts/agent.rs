@@ -11,6 +11,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("the certificate of the agent is made before it and trusted after it", stages),
     ("annotations of Argo CD are the Job's alone, and nobody waits for each other", argocd),
     ("another version, image or text is another job of the agent", changes),
+    ("jobs of the agent after a release notice that it was forced", forced),
+    ("the mark of the agent changes with the release and is no hook", marked),
     ("roles of the agent name what they are for", least),
     ("containers of the agent may do little", restricted),
     ("values that the agent does not know are told", unknown),
@@ -144,15 +146,87 @@ fn changes(helm: &Renderer) -> Result<()> {
     Ok(())
 }
 
+/// The Jobs and CronJobs whose arguments have a word.
+fn with_argument<'a>(rendered: &'a Rendered, word: &str) -> Vec<&'a str> {
+    let jobs = rendered.all("Job").filter(|job| arguments(job).split(' ').any(|argument| argument == word));
+    let cron = rendered.all("CronJob").filter(|job| job.to_string().contains(&format!("\"{word}\"")));
+    jobs.chain(cron).map(name).collect()
+}
+
+fn forced(helm: &Renderer) -> Result<()> {
+    let runs = ["initCertJob.run=Always,initBackfillJob.run=OnChange", SECOND, "initBackfillJob.run=Always"];
+    for (mode, run, marking, if_forced) in [
+        (MODES[0], runs[0], 2, 0),
+        (MODES[0], runs[1], 2, 0),
+        (MODES[0], runs[2], 1, 0),
+        (MODES[1], runs[0], 3, 1),
+        (MODES[1], runs[1], 4, 2),
+        (MODES[1], runs[2], 1, 0),
+    ] {
+        let set = format!("{mode},{run}");
+        let rendered = render(helm, &["--set", &set])?;
+        let (mark, only) = (with_argument(&rendered, "--mark"), with_argument(&rendered, "--if-forced"));
+        ensure!(mark.len() == marking && only.len() == if_forced, "{set}: {mark:?}, {only:?}");
+        // Before the release nothing is forced yet.
+        ensure!(!mark.contains(&"a-init-cert-hook"), "{mark:?}");
+        let keep = render(helm, &["--set", &format!("{set},onForce=Keep")])?;
+        ensure!(with_argument(&keep, "--mark").is_empty() && with_argument(&keep, "--if-forced").is_empty(), "{set}");
+        ensure!(keep.all("ConfigMap").all(|map| name(map) != "a-mark"), "{set}");
+        ensure!(!keep.all("Role").any(|role| role.to_string().contains("a-mark")), "{set}");
+    }
+    Ok(())
+}
+
+/// Jobs that run again only when they have changed or expired.
+const SECOND: &str = "initCertJob.run=OnChangeOrExpired,initBackfillJob.run=OnChangeOrExpired";
+
+fn marked(helm: &Renderer) -> Result<()> {
+    let identity = |set: &str| -> Result<String> {
+        let rendered = render(helm, &["--set", set])?;
+        let map = rendered.one("ConfigMap", "a-mark")?;
+        ensure!(map["metadata"]["annotations"].is_null(), "{map}");
+        Ok(map["data"]["identity"].as_str().context("no identity")?.to_owned())
+    };
+    let usual = identity("replicas=2")?;
+    ensure!(usual.starts_with("1.") && usual.len() == 18, "{usual}");
+    ensure!(identity("replicas=2")? == usual, "it changes by itself");
+    for set in ["replicas=3", "image.tag=v2", "again=x"] {
+        ensure!(identity(set)? != usual, "{set} is no change of the release");
+    }
+    // Under Argo CD the revision is always the same: the plain Jobs that look run with every change.
+    for (run, start) in
+        [("initCertJob.run=Always", "a-init-cert"), (SECOND, "a-if-forced-init-cert"), (SECOND, "a-if-forced-backfill")]
+    {
+        let named = |set: &str| -> Result<String> {
+            let rendered = render(helm, &["--set", &format!("{},{run},{set}", MODES[1])])?;
+            Ok(name(rendered.one("Job", start)?).to_owned())
+        };
+        ensure!(
+            named("replicas=2")? == named("replicas=2")? && named("replicas=2")? != named("replicas=3")?,
+            "{start}"
+        );
+        let keep = "onForce=Keep";
+        ensure!(start.contains("if-forced") || named(keep)? == named(&format!("{keep},replicas=3"))?, "{start}");
+    }
+    Ok(())
+}
+
 fn least(helm: &Renderer) -> Result<()> {
     for mode in MODES {
         let rendered = render(helm, &["--set", mode])?;
+        for account in ["a-init-cert", "a-backfill"] {
+            let role = rendered.all("Role").find(|role| name(role) == account).context("no role")?;
+            let marks = json!({"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a-mark"], "verbs": ["get", "patch"]});
+            ensure!(role["rules"].as_array().is_some_and(|rules| rules.contains(&marks)), "{role}");
+        }
         for role in rendered.all("Role").chain(rendered.all("ClusterRole")) {
             let text = role["rules"].to_string();
             ensure!(!text.contains('*') && !text.contains("delete"), "{role}");
             for rule in role["rules"].as_array().into_iter().flatten() {
                 let reads_secrets = rule["resources"] == json!(["secrets"]) && rule["verbs"] != json!(["create"]);
                 ensure!(!reads_secrets || rule["resourceNames"].is_array(), "{role}");
+                let patches = rule["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("patch")));
+                ensure!(!patches || rule["resourceNames"].as_array().is_some_and(|names| names.len() == 1), "{role}");
             }
         }
         for role in rendered.all("ClusterRole") {
@@ -184,6 +258,8 @@ fn unknown(helm: &Renderer) -> Result<()> {
         let said = helm.refusal("a", &repository("examples/agent"), &["--set", set])?;
         ensure!(said.contains(set.split(['.', '=']).nth(1).unwrap_or_default()), "{set}: {said}");
     }
+    let said = helm.refusal("a", &repository("examples/agent"), &["--set", "onForce=Sometimes"])?;
+    ensure!(said.contains("onForce"), "{said}");
     Ok(())
 }
 

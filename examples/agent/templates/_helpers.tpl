@@ -61,7 +61,42 @@ Whether the certificate is made in two steps: before the server starts, and afte
 {{- if and (eq (include "release-hooks.mode" .) "hook") (not (include "agent.certificateComesLater" .)) -}}true{{- end -}}
 {{- end -}}
 
-{{/* The pod template of a job that runs jobwright. Takes a dict: root, job (its values), name, account, args. */}}
+{{/* Whether jobs notice a forced deploy. */}}
+{{- define "agent.noticesForce" -}}
+{{- if eq .Values.onForce "Renew" -}}true{{- end -}}
+{{- end -}}
+
+{{/* The arguments by which a job notices a forced deploy, as a YAML list. Takes the root context. */}}
+{{- define "agent.markArguments" -}}
+{{- if include "agent.noticesForce" . -}}
+{{- list "--mark" (printf "configmap:%s" (include "release-hooks.markName" (dict "root" .))) | toYaml -}}
+{{- else -}}
+[]
+{{- end -}}
+{{- end -}}
+
+{{/*
+Whether a job needs a second Job for each deploy, which ends immediately unless the deploy was forced: a plain Job that
+exists does not run again. Takes a dict: root, run.
+*/}}
+{{- define "agent.needsForceJob" -}}
+{{- if and (include "agent.noticesForce" .root) (eq (include "release-hooks.mode" .root) "plain") (ne .run "Always") -}}true{{- end -}}
+{{- end -}}
+
+{{/*
+What differs between two deploys, for the plain Jobs that run with each of them; empty where jobs do not notice a forced
+deploy. Takes the root context.
+*/}}
+{{- define "agent.identity" -}}
+{{- if and (include "agent.noticesForce" .) (eq (include "release-hooks.mode" .) "plain") -}}
+{{- include "release-hooks.identity" (dict "root" . "content" (toJson .Values)) -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+The pod template of a job that runs jobwright. Takes a dict: root, job (its values), name, account, args, and identity
+where each deploy is another job.
+*/}}
 {{- define "agent.jobTemplate" -}}
 metadata:
   labels:
@@ -69,6 +104,11 @@ metadata:
     app.kubernetes.io/instance: {{ .root.Release.Name }}
     # Another version of the chart is another job.
     helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name (.root.Chart.Version | replace "+" "_") | trunc 63 }}
+  {{- with .identity }}
+  annotations:
+    # Another deploy is another job.
+    jobwright.io/identity: {{ . | quote }}
+  {{- end }}
 spec:
   {{- with .account }}
   serviceAccountName: {{ . }}

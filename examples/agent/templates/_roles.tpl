@@ -18,6 +18,9 @@ annotations where it comes and goes with a hook.
   (dict "apiGroups" (list "discovery.k8s.io") "resources" (list "endpointslices") "verbs" (list "list"))
 ) }}
 {{- end }}
+{{- if not .annotations }}
+{{- $rules = concat $rules (include "agent.markRules" $root | fromYamlArray) }}
+{{- end }}
 {{- $cluster := list (dict "apiGroups" (list "admissionregistration.k8s.io") "resources" (list "validatingwebhookconfigurations") "verbs" (list "get" "patch") "resourceNames" (list (include "agent.configuration" $root))) }}
 {{- include "agent.roles" (merge (dict "rules" $rules "clusterRules" $cluster) .) }}
 {{- end -}}
@@ -34,6 +37,7 @@ authSecret.
   (dict "apiGroups" (list "coordination.k8s.io") "resources" (list "leases") "verbs" (list "create"))
   (dict "apiGroups" (list "coordination.k8s.io") "resources" (list "leases") "verbs" (list "get" "update") "resourceNames" $name)
 }}
+{{- $rules = concat $rules (include "agent.markRules" .root | fromYamlArray) }}
 {{- with .authSecret }}
 {{- $rules = append $rules (dict "apiGroups" (list "") "resources" (list "secrets") "verbs" (list "get") "resourceNames" (list .)) }}
 {{- end }}
@@ -43,6 +47,15 @@ authSecret.
 {{- $cluster = append $cluster (dict "apiGroups" (list ($parts._1 | default "")) "resources" (list $parts._0) "verbs" (list "list")) }}
 {{- end }}
 {{- include "agent.roles" (merge (dict "rules" $rules "clusterRules" $cluster) .) }}
+{{- end -}}
+
+{{/* What noticing a forced deploy needs, as a YAML list. Takes the root context. */}}
+{{- define "agent.markRules" -}}
+{{- if include "agent.noticesForce" . -}}
+{{- list (dict "apiGroups" (list "") "resources" (list "configmaps") "verbs" (list "get" "patch") "resourceNames" (list (include "release-hooks.markName" (dict "root" .)))) | toYaml -}}
+{{- else -}}
+[]
+{{- end -}}
 {{- end -}}
 
 {{/* A Role, a ClusterRole and who has them. Takes a dict: root, account, rules, clusterRules, annotations. */}}

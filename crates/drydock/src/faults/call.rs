@@ -21,7 +21,8 @@ pub struct Call {
 }
 
 impl Call {
-    pub(super) fn of<B>(request: &Request<B>) -> Self {
+    /// What a request asks for.
+    pub fn of<B>(request: &Request<B>) -> Self {
         let path = request.uri().path();
         let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
         let (group, rest) = match segments.as_slice() {

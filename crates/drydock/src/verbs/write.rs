@@ -248,7 +248,9 @@ impl Versions for ServedVersions<'_> {
         let other =
             self.kinds.by_kind(api_version, &self.kind.kind).filter(|other| other.storage == self.kind.storage)?;
         let object = Object::from_value(object.clone()).ok()?;
-        let stored = Arc::new(self.kind.stored(object));
+        // It is in the words of the version that it names, which need not be that of the request.
+        let own = self.kinds.by_kind(object.api_version(), &self.kind.kind).map_or(self.kind, AsRef::as_ref);
+        let stored = Arc::new(own.stored(object));
         Some((other.schema().root(), Object::clone(&other.served(&stored)).into_value()))
     }
 }

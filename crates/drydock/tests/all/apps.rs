@@ -271,3 +271,32 @@ async fn pods_have_to_be_ready_for_a_while_to_be_available() {
     sleep(13.0).await;
     assert_eq!(lab.get("deploy", "web").await["status"]["availableReplicas"], 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_autoscaler_that_its_manager_applies_in_another_version_stays_whole() {
+    use k8s_openapi::api::autoscaling::{v1, v2};
+    use kube::api::{Api, Patch, PatchParams};
+    let lab = Lab::new();
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    let body = |version: &str, more: serde_json::Value| {
+        let mut spec = json!({"scaleTargetRef": target, "maxReplicas": 3});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"apiVersion": format!("autoscaling/{version}"), "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web"}, "spec": spec})
+    };
+    let (first, second) = (
+        Api::<v1::HorizontalPodAutoscaler>::default_namespaced(lab.client.clone()),
+        Api::<v2::HorizontalPodAutoscaler>::default_namespaced(lab.client.clone()),
+    );
+    let parameters = PatchParams::apply("manager");
+    let before = body("v1", json!({"targetCPUUtilizationPercentage": 50}));
+    first.patch("web", &parameters, &Patch::Apply(before)).await.unwrap();
+    second.patch("web", &parameters, &Patch::Apply(body("v2", json!({"minReplicas": 2})))).await.unwrap();
+    let raw = |path: &str| http::Request::get(path.to_owned()).body(Vec::new()).unwrap();
+    for version in ["v1", "v2"] {
+        let path = format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers/web");
+        let read: serde_json::Value = lab.client.request(raw(&path)).await.unwrap();
+        assert_eq!(read["apiVersion"], json!(format!("autoscaling/{version}")));
+        assert_eq!((&read["spec"]["minReplicas"], &read["spec"]["maxReplicas"]), (&json!(2), &json!(3)));
+    }
+}

@@ -1,17 +1,18 @@
-//! Follows what a pod says while it runs, for whoever watches the deploy.
+//! Follows what a pod prints while it runs.
 
-use super::{log, view};
+use super::view;
 use crate::event::{Event, Events};
-use futures::{AsyncBufReadExt as _, StreamExt as _};
+use crate::mask::Mask;
+use futures::{AsyncBufRead, AsyncBufReadExt as _};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, LogParams};
 use kube::{Client, ResourceExt as _};
 use tokio::task::JoinHandle;
 
-/// Longer lines are cut: nobody reads them.
+/// Longer lines are cut, and the rest of them is not kept in memory.
 const LONGEST_LINE: usize = 2000;
 
-/// Somebody who follows a pod. Stops when it is dropped.
+/// The follower of a pod. Stops when it is dropped.
 pub(super) struct Follower {
     pod: String,
     task: JoinHandle<()>,
@@ -35,24 +36,60 @@ impl Follower {
         namespace: &str,
         pod: &Pod,
         job: &str,
-        secrets: Vec<String>,
+        mask: &Mask,
         events: &Events,
     ) -> Option<Self> {
         let container = view::started_containers(pod).into_iter().next()?;
-        let (client, namespace, name) = (client.clone(), namespace.to_owned(), pod.name_any());
-        let (job, events) = (job.to_owned(), events.clone());
+        let (pods, name) = (Api::<Pod>::namespaced(client.clone(), namespace), pod.name_any());
+        let (job, mask, events) = (job.to_owned(), mask.clone(), events.clone());
         let task = tokio::spawn(async move {
-            let secrets = log::known_secrets(&client, &namespace, secrets.iter()).await;
-            let pods = Api::<Pod>::namespaced(client, &namespace);
             let parameters = LogParams { container: Some(container), follow: true, ..LogParams::default() };
             // What cannot be followed can still be read at the end.
             let Ok(stream) = pods.log_stream(&name, &parameters).await else { return };
-            let mut lines = Box::pin(stream).lines();
-            while let Some(Ok(line)) = lines.next().await {
-                let cut: String = log::mask(&line, &secrets).chars().take(LONGEST_LINE).collect();
-                events.send(Event::Log { job: job.clone(), line: cut });
+            let mut stream = Box::pin(stream);
+            while let Ok(Some(line)) = read_line(&mut stream, LONGEST_LINE).await {
+                let line = mask.apply(String::from_utf8_lossy(&line).trim_end());
+                events.send(Event::Log { job: job.clone(), line });
             }
         });
         Some(Self { pod: pod.uid().unwrap_or_default(), task })
+    }
+}
+
+/// Reads a line, or as much of it as is kept.
+pub(super) async fn read_line(
+    stream: &mut (impl AsyncBufRead + Unpin),
+    longest: usize,
+) -> std::io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    loop {
+        let read = stream.fill_buf().await?;
+        if read.is_empty() {
+            return Ok((!line.is_empty()).then_some(line));
+        }
+        let end = read.iter().position(|byte| *byte == b'\n');
+        let part = &read[..end.unwrap_or(read.len())];
+        line.extend_from_slice(&part[..part.len().min(longest - line.len())]);
+        let used = end.map_or(read.len(), |end| end + 1);
+        stream.consume_unpin(used);
+        if end.is_some() {
+            return Ok(Some(line));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_long_line_is_cut_and_the_next_one_is_whole() {
+        let text = format!("first\n{}\nlast", "x".repeat(10 * LONGEST_LINE));
+        let mut stream = futures::io::BufReader::with_capacity(64, text.as_bytes());
+        let mut lines = Vec::new();
+        while let Some(line) = read_line(&mut stream, LONGEST_LINE).await.unwrap() {
+            lines.push(String::from_utf8(line).unwrap());
+        }
+        assert_eq!(lines, ["first", &"x".repeat(LONGEST_LINE), "last"]);
     }
 }

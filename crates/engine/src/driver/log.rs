@@ -1,22 +1,36 @@
-//! The end of a pod's log, without the Secrets that are known.
+//! The end of a pod's log.
 
+use crate::call::CALL_LIMIT;
+use crate::ledger::escaped_size;
+use crate::retry::Retry;
 use futures::AsyncReadExt as _;
-use k8s_openapi::api::core::v1::{Pod, Secret};
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, LogParams};
 use kube::{Client, ResourceExt as _};
+use std::time::Duration;
+use tokio::time::Instant;
 
-/// How many lines are asked for at most; of what comes, the end is kept.
+/// How many lines are requested at most; the end of what comes is kept.
 const LINES: i64 = 2000;
-/// Shorter values are no secrets, and masking them would hide words.
-const SHORTEST_SECRET: usize = 5;
+
+/// How long a log is asked for: its node may be gone.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Reads the end of the logs of all containers of a pod that have started.
-pub(super) async fn read(client: &Client, namespace: &str, pod: &Pod, bytes: usize) -> Result<String, String> {
+pub(super) async fn read(
+    client: &Client,
+    namespace: &str,
+    pod: &Pod,
+    bytes: usize,
+    retry: &Retry,
+) -> Result<String, String> {
     let pods = Api::<Pod>::namespaced(client.clone(), namespace);
     let names = super::view::started_containers(pod);
+    let retry = retry.clone().within(PATIENCE);
+    let doing = format!("read the log of pod `{}`", pod.name_any());
     let mut text = String::new();
     for name in &names {
-        let tail = tail(&pods, &pod.name_any(), name, bytes).await.map_err(|error| crate::error::chain(&error))?;
+        let tail = retry.call(&doing, || tail(&pods, pod, name, bytes)).await.map_err(|error| error.whole_message())?;
         if names.len() > 1 {
             text.push_str(&format!("== {name}\n"));
         }
@@ -25,16 +39,18 @@ pub(super) async fn read(client: &Client, namespace: &str, pod: &Pod, bytes: usi
     Ok(keep_end(text, bytes))
 }
 
-async fn tail(pods: &Api<Pod>, pod: &str, container: &str, bytes: usize) -> Result<String, kube::Error> {
+/// The end of a container's log. One that does not come to its end within a deadline counts as far as it came.
+async fn tail(pods: &Api<Pod>, pod: &Pod, container: &str, bytes: usize) -> kube::Result<String> {
     let parameters =
         LogParams { container: Some(container.to_owned()), tail_lines: Some(LINES), ..LogParams::default() };
-    let mut stream = Box::pin(pods.log_stream(pod, &parameters).await?);
+    let mut stream = Box::pin(pods.log_stream(&pod.name_any(), &parameters).await?);
     let mut kept = Vec::new();
     let mut buffer = vec![0; 16 * 1024];
-    loop {
-        let read = stream.read(&mut buffer).await.map_err(kube::Error::ReadEvents)?;
+    let end = Instant::now() + CALL_LIMIT;
+    while let Ok(read) = tokio::time::timeout_at(end, stream.read(&mut buffer)).await {
+        let read = read.map_err(kube::Error::ReadEvents)?;
         if read == 0 {
-            return Ok(String::from_utf8_lossy(&kept).into_owned());
+            break;
         }
         kept.extend_from_slice(&buffer[..read]);
         // Cut now and then, so that memory is bounded and little is moved.
@@ -42,42 +58,27 @@ async fn tail(pods: &Api<Pod>, pod: &str, container: &str, bytes: usize) -> Resu
             kept.drain(..kept.len() - bytes);
         }
     }
+    Ok(String::from_utf8_lossy(&kept).into_owned())
 }
 
-/// The end of a text, from the beginning of a line on if there is one.
-fn keep_end(text: String, bytes: usize) -> String {
-    if text.len() <= bytes {
+/// The end of a text that takes this many bytes once it is written; in whole lines, unless the last one is longer.
+pub(crate) fn keep_end(text: String, bytes: usize) -> String {
+    if escaped_size(&text) <= bytes {
         return text;
     }
-    let start = (text.len() - bytes..=text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len());
-    let end = &text[start..];
-    end.split_once('\n').map_or(end, |(_, lines)| lines).to_owned()
-}
-
-/// The values of Secrets, as far as they may be read.
-pub(super) async fn known_secrets(
-    client: &Client,
-    namespace: &str,
-    names: impl Iterator<Item = &String>,
-) -> Vec<String> {
-    let secrets = Api::<Secret>::namespaced(client.clone(), namespace);
-    let mut values = Vec::new();
-    for name in names {
-        // Who may not read a Secret cannot mask it either; its pod may still write it into its log.
-        let Ok(Some(secret)) = secrets.get_opt(name).await else { continue };
-        let found = secret.data.into_iter().flatten().filter_map(|(_, value)| String::from_utf8(value.0).ok());
-        values.extend(found.filter(|value| value.trim().len() >= SHORTEST_SECRET));
+    let mut room = bytes;
+    let mut start = text.len();
+    for (index, letter) in text.char_indices().rev() {
+        let size = escaped_size(letter.encode_utf8(&mut [0; 4]));
+        if size > room {
+            break;
+        }
+        room -= size;
+        start = index;
     }
-    values
-}
-
-/// A text without these values.
-pub(super) fn mask(text: &str, values: &[String]) -> String {
-    let mut values: Vec<&str> = values.iter().flat_map(|value| value.lines()).map(str::trim).collect();
-    values.retain(|value| value.len() >= SHORTEST_SECRET);
-    // The longest first, so that none is hidden by a part of it.
-    values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-    values.into_iter().fold(text.to_owned(), |text, value| text.replace(value, "***"))
+    let end = &text[start..];
+    let lines = end.split_once('\n').map_or("", |(_, lines)| lines);
+    if lines.is_empty() { end } else { lines }.to_owned()
 }
 
 #[cfg(test)]
@@ -85,16 +86,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_is_kept_in_whole_lines() {
+    fn the_end_is_kept_in_whole_lines_unless_the_last_one_is_longer() {
         assert_eq!(keep_end("one\ntwo\nthree\n".to_owned(), 9), "three\n");
+        assert_eq!(keep_end("first\nvery long line\n".to_owned(), 8), "g line\n");
+        assert_eq!(keep_end("\u{1}".repeat(100), 13), "\u{1}\u{1}");
         assert_eq!(keep_end("short".to_owned(), 100), "short");
         assert_eq!(keep_end("ääää".to_owned(), 5), "ää");
-    }
-
-    #[test]
-    fn known_secrets_are_masked() {
-        let values =
-            ["hunter2".to_owned(), "hunter2-longer".to_owned(), "abc".to_owned(), "line1-x\nline2-y\n".to_owned()];
-        assert_eq!(mask("a hunter2-longer b hunter2 abc line2-y", &values), "a *** b *** abc ***");
     }
 }

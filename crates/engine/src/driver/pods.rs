@@ -2,17 +2,17 @@
 
 use super::follow::Follower;
 use super::{Attempts, log, view};
-use crate::clock::Clock;
 use crate::error::{Answer, Error, classify};
 use crate::event::Events;
 use crate::fingerprint::{Inputs, References};
 use crate::job::Needed;
 use crate::ledger::Active;
-use crate::ledger::store::patiently;
 use crate::lookout::Lookout;
-use crate::machine::{Finish, Life, Observed, Seen, Step, Stray, Trouble};
+use crate::machine::{Finish, Life, Observed, Remains, Seen, Step, Stray, Trouble};
+use crate::mask::Mask;
 use crate::names::{FIELD_MANAGER, FINGERPRINT};
 use crate::pod_job::PodJob;
+use crate::retry::Retry;
 use crate::skip;
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -33,9 +33,10 @@ pub(crate) struct Pods {
     /// The labels of everything that is made.
     labels: BTreeMap<String, String>,
     lookout: Lookout,
-    clock: Clock,
+    retry: Retry,
+    mask: Mask,
     seen: Memory,
-    /// Who wants to hear what pods say while they run.
+    /// Where to send what pods print while they run.
     audience: Option<Events>,
     follower: Option<Follower>,
 }
@@ -47,13 +48,16 @@ struct Memory {
     job: Option<(Arc<Job>, u64)>,
     /// What was done to Jobs, by uid.
     released: BTreeSet<String>,
-    deleted: BTreeSet<String>,
+    deleted: BTreeMap<String, Timestamp>,
     expired: BTreeSet<String>,
     /// The Job has to be asked for, whatever the watch says.
     in_doubt: bool,
     /// How the pod of an attempt ended, by the uid of its Job: it may go before its Job does.
     finish: Option<(String, Finish, Arc<Pod>)>,
+    /// What the pod says of why it does not start.
     trouble: Option<Trouble>,
+    /// What events say of that.
+    events: Option<Trouble>,
     silent_since: Option<Timestamp>,
     log: Option<Result<String, String>>,
     refusal: Option<String>,
@@ -63,8 +67,10 @@ impl Memory {
     /// How a Job is, after what was done to it.
     fn correct(&self, life: Life, uid: &str) -> Life {
         match life {
-            Life::Held | Life::Running if self.deleted.contains(uid) => Life::Going,
-            Life::Held if self.released.contains(uid) => Life::Running,
+            Life::Held | Life::Running { .. } if self.deleted.contains_key(uid) => {
+                Life::Going { since: self.deleted[uid] }
+            }
+            Life::Held if self.released.contains(uid) => Life::Running { since: None },
             other => other,
         }
     }
@@ -77,7 +83,7 @@ impl Pods {
         namespace: &str,
         labels: BTreeMap<String, String>,
         lookout: Lookout,
-        clock: Clock,
+        retry: Retry,
     ) -> Self {
         Self {
             job,
@@ -85,14 +91,21 @@ impl Pods {
             namespace: namespace.to_owned(),
             labels,
             lookout,
-            clock,
+            retry,
+            mask: Mask::default(),
             seen: Memory::default(),
             audience: None,
             follower: None,
         }
     }
 
-    /// Lets somebody hear what pods say while they run.
+    /// Hides what this mask hides, and lets it hide the Secrets of these pods.
+    pub(crate) fn behind(mut self, mask: &Mask) -> Self {
+        self.mask = mask.share();
+        self
+    }
+
+    /// Sends what pods print while they run.
     pub(crate) fn heard_by(mut self, events: &Events) -> Self {
         self.audience = Some(events.clone());
         self
@@ -101,9 +114,17 @@ impl Pods {
     fn follow(&mut self, pod: &Pod) {
         let Some(events) = &self.audience else { return };
         if !self.follower.as_ref().is_some_and(|follower| follower.follows(pod)) {
-            let secrets = References::of(&self.job.template).secrets.into_iter().collect();
-            self.follower = Follower::start(&self.client, &self.namespace, pod, &self.job.id, secrets, events);
+            self.follower = Follower::start(&self.client, &self.namespace, pod, &self.job.id, &self.mask, events);
         }
+    }
+
+    /// Hides the Secrets of what runs. The pod counts, not the plan: the plan may have changed, or not know the job.
+    async fn hide_secrets(&self, job: Option<&Job>, pod: Option<&Pod>) -> Result<(), Error> {
+        let template = job.and_then(|job| job.spec.as_ref()).and_then(|spec| serde_json::to_value(&spec.template).ok());
+        let running = pod.and_then(|pod| serde_json::to_value(pod).ok());
+        let wanted = std::iter::once(&self.job.template).chain(&template).chain(&running);
+        let names: BTreeSet<String> = wanted.flat_map(|template| References::of(template).secrets).collect();
+        self.mask.hide_secrets(&self.client, &self.namespace, &names, &self.retry).await
     }
 
     fn jobs(&self) -> Api<Job> {
@@ -112,6 +133,8 @@ impl Pods {
 
     /// The Job of an attempt, for certain.
     async fn find(&mut self, active: &Active) -> Result<Option<Arc<Job>>, Error> {
+        // What was remembered of an earlier attempt says nothing of this one.
+        self.seen.job.take_if(|(job, _)| job.name_any() != active.job);
         if !self.seen.in_doubt {
             if let Some(job) = self.lookout.jobs(&self.job.id).into_iter().find(|job| job.name_any() == active.job) {
                 self.seen.job = None;
@@ -122,9 +145,9 @@ impl Pods {
                     self.seen.job = None;
                     return Ok(None);
                 }
-                // The watch is a little behind. Only a list that was made since would know better.
+                // The watch lags a little. Only a list that was made since would know better.
                 Some((job, lists)) if *lists == self.lookout.lists() => return Ok(Some(Arc::clone(job))),
-                // A Job without a recorded uid is made if it is not there, and found if it is.
+                // A Job without a recorded uid is created if it does not exist, and found if it does.
                 None if active.uid.is_none() => return Ok(None),
                 None if active.uid.as_ref().is_some_and(|uid| self.lookout.has_gone(uid)) => return Ok(None),
                 _ => {}
@@ -132,7 +155,7 @@ impl Pods {
         }
         let doing = format!("read Job `{}`", active.job);
         let jobs = self.jobs();
-        let found = patiently(&self.clock, &doing, || jobs.get_opt(&active.job)).await?.map(Arc::new);
+        let found = self.retry.call(&doing, || jobs.get_opt(&active.job)).await?.map(Arc::new);
         self.seen.in_doubt = false;
         self.seen.job = found.clone().map(|job| (job, self.lookout.lists()));
         Ok(found)
@@ -153,11 +176,15 @@ impl Pods {
             let life = self.seen.correct(view::life(job, None), &uid);
             observed.strays.push(Stray { job: name, life, uid, expires });
         }
-        observed.has_remains = pods.iter().any(|pod| {
+        let remains = pods.iter().find(|pod| {
             let owner = pod.owner_references().iter().find(|owner| owner.controller == Some(true));
             let uid = owner.map(|owner| owner.uid.as_str()).unwrap_or_default();
-            let job_is_there = jobs.iter().any(|job| job.uid().as_deref() == Some(uid));
-            view::is_alive(pod) && !is_active(uid) && !job_is_there
+            let job_exists = jobs.iter().any(|job| job.uid().as_deref() == Some(uid));
+            view::is_alive(pod) && !is_active(uid) && !job_exists
+        });
+        observed.remains = remains.map(|pod| Remains {
+            pod: pod.name_any(),
+            since: pod.metadata.deletion_timestamp.as_ref().map(|time| time.0),
         });
     }
 
@@ -176,19 +203,20 @@ impl Pods {
 
     /// Why a pod does not start, and since when it does not say.
     fn look_for_trouble(&mut self, pod: Option<&Pod>, observed: &mut Observed) {
-        let now = self.clock.now();
+        let now = self.retry.clock().now();
         if pod.is_some_and(view::has_started) {
             self.seen.trouble = None;
+            self.seen.events = None;
             self.seen.silent_since = None;
         } else if let Some(trouble) = pod.and_then(|pod| view::trouble_of_pod(pod, now)) {
-            // The same trouble goes on, told in other words.
+            // The same trouble continues, in other words.
             let known = self.seen.trouble.as_ref().filter(|known| known.is_scheduling == trouble.is_scheduling);
             let since = known.map_or(trouble.since, |known| known.since);
             self.seen.trouble = Some(Trouble { since, ..trouble });
         } else {
             self.seen.silent_since.get_or_insert(now);
         }
-        observed.trouble.clone_from(&self.seen.trouble);
+        observed.trouble = self.seen.trouble.as_ref().or(self.seen.events.as_ref()).cloned();
         observed.is_silent_since = self.seen.silent_since.filter(|_| self.seen.trouble.is_none());
     }
 
@@ -201,9 +229,9 @@ impl Pods {
             Ok(job) => self.seen.job = Some((Arc::new(job), self.lookout.lists())),
             Err(error) if classify(&error) == Answer::AlreadyExists => {
                 let found = self.jobs().get(&active.job).await?;
-                // The same inputs: made before a crash, or by an earlier life of the ledger.
+                // The same inputs: created before a crash, or for an earlier ledger of the same name.
                 if found.annotations().get(FINGERPRINT) != Some(&active.fingerprint.to_string()) {
-                    self.seen.refusal = Some(format!("a Job `{}` is there that is somebody else's", active.job));
+                    self.seen.refusal = Some(format!("another client has created a Job `{}`", active.job));
                     return Ok(());
                 }
                 self.seen.job = Some((Arc::new(found), self.lookout.lists()));
@@ -220,45 +248,32 @@ impl Pods {
         self.jobs().patch(name, &parameters, &Patch::Merge(patch)).await
     }
 
-    async fn inspect(&mut self, active: &Active) -> kube::Result<()> {
+    /// Looks at the events of a pod that does not start. They only tell earlier what the deadline would tell later, so
+    /// that they cannot be read is no failure.
+    async fn inspect(&mut self, active: &Active) {
         let events = Api::<Event>::namespaced(self.client.clone(), &self.namespace);
-        let now = self.clock.now();
+        let now = self.retry.clock().now();
         let uid = active.uid.clone().unwrap_or_default();
         let pods = self.lookout.pods(&self.job.id);
         let pod = pods.iter().filter(|pod| pod.owner_references().iter().any(|owner| owner.uid == uid));
         let uids = std::iter::once(uid.clone()).chain(pod.filter_map(|pod| pod.uid()));
         self.seen.silent_since = Some(now);
+        let mut found = Vec::new();
         for uid in uids {
             let about = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
-            let found = match events.list(&about).await {
-                Ok(found) => found.items,
-                // Events only tell earlier what the deadline would tell later.
-                Err(error) if classify(&error) == Answer::Refused => return Ok(()),
-                Err(error) => return Err(error),
-            };
-            if let Some(trouble) = view::trouble_of_events(&found, now) {
-                self.seen.trouble = Some(trouble);
-            }
+            let Ok(listed) = events.list(&about).await else { return };
+            found.extend(listed.items);
         }
-        Ok(())
+        self.seen.events = view::trouble_of_events(&found, now);
     }
 
     async fn read_log(&mut self, active: &Active) {
         let uid = active.uid.clone().unwrap_or_default();
         let mut ignored = Observed::default();
         let pod = self.look_at_pod(&uid, &mut ignored);
-        let read = match pod {
-            None => Err("its pod had gone".to_owned()),
-            Some(pod) => log::read(&self.client, &self.namespace, &pod, self.job.keep.log_bytes).await,
-        };
-        self.seen.log = Some(match read {
-            Ok(text) if text.is_empty() => Ok(text),
-            Ok(text) => {
-                let references = References::of(&self.job.template);
-                let values = log::known_secrets(&self.client, &self.namespace, references.secrets.iter()).await;
-                Ok(log::mask(&text, &values))
-            }
-            Err(why) => Err(why),
+        self.seen.log = Some(match pod {
+            None => Err("its pod was deleted".to_owned()),
+            Some(pod) => log::read(&self.client, &self.namespace, &pod, self.job.keep.log_bytes, &self.retry).await,
         });
     }
 }
@@ -266,35 +281,42 @@ impl Pods {
 #[async_trait]
 impl Attempts for Pods {
     async fn look(&mut self, active: Option<&Active>, observed: &mut Observed) -> Result<(), Error> {
-        self.lookout.ready().await?;
+        self.lookout.ready(&self.retry).await?;
         if let Some(active) = active.filter(|active| !active.job.is_empty()) {
             if let Some(job) = self.find(active).await? {
                 let uid = job.uid().unwrap_or_default();
                 let pod = self.look_at_pod(&uid, observed);
                 let life = self.seen.correct(view::life(&job, pod.as_deref()), &uid);
-                if life == Life::Running {
+                if matches!(life, Life::Running { .. }) {
                     self.look_for_trouble(pod.as_deref(), observed);
+                }
+                if pod.is_some() || matches!(life, Life::Finished(_)) {
+                    self.hide_secrets(Some(&job), pod.as_deref()).await?;
                 }
                 if let Some(pod) = &pod {
                     self.follow(pod);
                 }
                 observed.attempt = Seen::Present { uid, life };
             } else {
-                self.look_at_pod(active.uid.as_deref().unwrap_or_default(), observed);
+                let pod = self.look_at_pod(active.uid.as_deref().unwrap_or_default(), observed);
+                if pod.is_some() || self.seen.refusal.is_some() {
+                    self.hide_secrets(None, pod.as_deref()).await?;
+                }
                 observed.attempt = Seen::Absent;
             }
             observed.log.clone_from(&self.seen.log);
             observed.refusal.clone_from(&self.seen.refusal);
             observed.is_final = self.seen.refusal.is_some();
+            observed.hide(&self.mask);
         }
         self.look_at_strays(active, observed);
         Ok(())
     }
 
-    async fn ask(&mut self) -> Result<Needed, String> {
-        let doing = "look whether it is needed";
-        let asked = patiently(&self.clock, doing, || skip::ask(&self.job.skip_if, &self.client, &self.namespace)).await;
-        asked.map_err(|error| error.whole_message())
+    async fn ask(&mut self) -> Result<Option<Needed>, String> {
+        let ask = || skip::ask(&self.job.skip_if, &self.client, &self.namespace);
+        let asked = self.retry.call("check `skipIf`", ask).await;
+        asked.map(Some).map_err(|error| error.whole_message())
     }
 
     async fn carry_out(&mut self, step: &Step, active: Option<&Active>, ledger_uid: &str) -> kube::Result<()> {
@@ -318,7 +340,7 @@ impl Attempts for Pods {
                     ..DeleteParams::default()
                 };
                 self.jobs().delete(job, &parameters).await?;
-                self.seen.deleted.insert(uid.clone());
+                self.seen.deleted.insert(uid.clone(), self.retry.clock().now());
                 Ok(())
             }
             (Step::Expire { job, uid, seconds }, _) => {
@@ -332,7 +354,10 @@ impl Attempts for Pods {
                     Err(_) => result.map(drop),
                 }
             }
-            (Step::Inspect, Some(active)) => self.inspect(active).await,
+            (Step::Inspect, Some(active)) => {
+                self.inspect(active).await;
+                Ok(())
+            }
             (Step::ReadLog, Some(active)) => {
                 self.read_log(active).await;
                 Ok(())
@@ -355,12 +380,12 @@ impl Attempts for Pods {
 }
 
 /// What a pod job depends on.
-pub(crate) async fn inputs(client: &Client, namespace: &str, job: &PodJob, clock: &Clock) -> Result<Inputs, Error> {
+pub(crate) async fn inputs(client: &Client, namespace: &str, job: &PodJob, retry: &Retry) -> Result<Inputs, Error> {
     let maps = Api::<ConfigMap>::namespaced(client.clone(), namespace);
     let mut config_maps = BTreeMap::new();
     for name in References::of(&job.template).config_maps {
         let doing = format!("read ConfigMap `{name}`, which job `{}` names", job.id);
-        let found = patiently(clock, &doing, || maps.get_opt(&name)).await?;
+        let found = retry.call(&doing, || maps.get_opt(&name)).await?;
         let content = found.map(|map| json!({"data": map.data, "binaryData": map.binary_data}));
         config_maps.insert(name, content.unwrap_or_default());
     }
@@ -372,15 +397,15 @@ pub(crate) async fn resolve(
     job: &Arc<PodJob>,
     client: &Client,
     namespace: &str,
-    clock: &Clock,
+    retry: &Retry,
 ) -> Result<Result<Arc<PodJob>, String>, Error> {
     let Some(borrowed) = &job.borrowed else { return Ok(Ok(Arc::clone(job))) };
     let deployments = Api::<Deployment>::namespaced(client.clone(), namespace);
     let doing = format!("read Deployment `{}`, which job `{}` borrows from", borrowed.deployment, job.id);
-    let Some(found) = patiently(clock, &doing, || deployments.get_opt(&borrowed.deployment)).await? else {
+    let Some(found) = retry.call(&doing, || deployments.get_opt(&borrowed.deployment)).await? else {
         let name = &borrowed.deployment;
         return Ok(Err(format!(
-            "Deployment `{name}` is not there to borrow from: let the job run after it is deployed"
+            "Deployment `{name}` does not exist yet: run the job after it is deployed, with `phase: post`"
         )));
     };
     Ok(borrowed.template(&found).map(|template| Arc::new(PodJob { template, ..PodJob::clone(job) })))

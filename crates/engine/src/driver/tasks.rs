@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::job::{Failure, Job, Needed};
 use crate::ledger::Active;
 use crate::machine::{Finish, Life, Observed, Seen, Step};
+use crate::retry::Outage;
 use async_trait::async_trait;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +34,7 @@ enum State {
 
 struct Running {
     attempt: u32,
+    started_at: jiff::Timestamp,
     handle: JoinHandle<Result<(), Failure>>,
     cancellation: CancellationToken,
     lines: Arc<Mutex<Lines>>,
@@ -46,6 +48,22 @@ impl Tasks {
         Self { job, context, grace, log_bytes, state: State::Idle, ends_deploy: false }
     }
 
+    /// Asks the job until a passing error of an API call has passed: asking changes nothing, so it is no attempt.
+    async fn needed(&self) -> Result<Needed, Failure> {
+        let (retry, mut outage) = (self.context.retry(), Outage::default());
+        let doing = format!("ask whether job `{}` is needed", self.context.job);
+        loop {
+            let failure = match self.job.needed(&self.context).await {
+                Ok(needed) => return Ok(needed),
+                Err(failure) => failure,
+            };
+            let Some(error) = failure.passing_error() else { return Err(failure) };
+            if !retry.is_worth_another(&mut outage, &doing, error).await {
+                return Err(failure);
+            }
+        }
+    }
+
     fn start(&mut self, attempt: u32) {
         let cancellation = self.context.cancellation.child_token();
         let lines = Arc::new(Mutex::new(Lines::default()));
@@ -54,7 +72,9 @@ impl Tasks {
         let job = Arc::clone(&self.job);
         let handle = tokio::spawn(async move { job.run(&context).await });
         let deadline = Instant::now() + self.job.timeout();
-        self.state = State::Running(Running { attempt, handle, cancellation, lines, deadline, ending: None });
+        let started_at = self.context.clock.now();
+        self.state =
+            State::Running(Running { attempt, started_at, handle, cancellation, lines, deadline, ending: None });
     }
 
     /// The attempt has ended, or, without a result, is given up.
@@ -74,7 +94,9 @@ impl Tasks {
             }
         };
         let log = running.lines.lock().unwrap_or_else(PoisonError::into_inner).tail(self.log_bytes);
-        let finish = Finish { succeeded, reason, exit_code: None, at: self.context.clock.now() };
+        let reason = self.context.mask.apply(&reason);
+        let (started_at, at) = (Some(running.started_at), self.context.clock.now());
+        let finish = Finish { succeeded, reason, exit_code: None, started_at, at };
         self.state = State::Ended { attempt: running.attempt, finish, is_final, log };
     }
 }
@@ -91,7 +113,7 @@ impl Attempts for Tasks {
         let wanted = active.map(|active| active.attempt);
         observed.attempt = match &self.state {
             State::Running(running) if Some(running.attempt) == wanted => {
-                Seen::Present { uid: String::new(), life: Life::Running }
+                Seen::Present { uid: String::new(), life: Life::Running { since: Some(running.started_at) } }
             }
             State::Ended { attempt, finish, is_final, log } if Some(*attempt) == wanted => {
                 observed.is_final = *is_final;
@@ -103,15 +125,19 @@ impl Attempts for Tasks {
         Ok(())
     }
 
-    async fn ask(&mut self) -> Result<Needed, String> {
+    async fn ask(&mut self) -> Result<Option<Needed>, String> {
         use futures::FutureExt as _;
-        let asked = AssertUnwindSafe(self.job.needed(&self.context)).catch_unwind();
+        let asked = AssertUnwindSafe(self.needed()).catch_unwind();
         let failed = |reason: String| format!("cannot tell whether it is needed: {reason}");
-        match tokio::time::timeout(self.job.timeout(), asked).await {
-            Ok(Ok(Ok(needed))) => Ok(needed),
+        let asked = tokio::select! {
+            asked = tokio::time::timeout(self.job.timeout(), asked) => asked,
+            () = self.context.cancellation.cancelled() => return Ok(None),
+        };
+        match asked {
+            Ok(Ok(Ok(needed))) => Ok(Some(needed)),
             Ok(Ok(Err(failure))) => {
                 self.ends_deploy |= failure.does_end_deploy();
-                Err(failed(failure.whole_message()))
+                Err(failed(self.context.mask.apply(&failure.whole_message())))
             }
             Ok(Err(_panic)) => Err(failed("it panicked".to_owned())),
             Err(_elapsed) => Err(failed("it took longer than its time limit".to_owned())),

@@ -1,9 +1,11 @@
 //! What Jobs and pods look like to the machine. Pure functions of the objects.
 
+use crate::ledger::later;
 use crate::machine::{Finish, Life, Trouble};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerStatus, Event, Pod};
+use std::time::Duration;
 
 /// Reasons for which a container waits and that rarely go by themselves.
 const TROUBLES: &[&str] = &[
@@ -25,10 +27,17 @@ pub(crate) fn life(job: &Job, pod: Option<&Pod>) -> Life {
     if let Some(finish) = finish_of_job(job, pod) {
         return Life::Finished(finish);
     }
-    if job.metadata.deletion_timestamp.is_some() {
-        return Life::Going;
+    if let Some(since) = &job.metadata.deletion_timestamp {
+        return Life::Going { since: since.0 };
     }
-    if spec.and_then(|spec| spec.suspend).unwrap_or_default() { Life::Held } else { Life::Running }
+    if spec.and_then(|spec| spec.suspend).unwrap_or_default() {
+        return Life::Held;
+    }
+    Life::Running { since: started_at(job) }
+}
+
+fn started_at(job: &Job) -> Option<Timestamp> {
+    Some(job.status.as_ref()?.start_time.as_ref()?.0)
 }
 
 fn finish_of_job(job: &Job, pod: Option<&Pod>) -> Option<Finish> {
@@ -43,7 +52,7 @@ fn finish_of_job(job: &Job, pod: Option<&Pod>) -> Option<Finish> {
     let seen = pod.and_then(finish_of_pod);
     if condition.type_ == "Complete" {
         let exit_code = seen.and_then(|finish| finish.exit_code).or(Some(0));
-        return Some(Finish { succeeded: true, reason: String::new(), exit_code, at });
+        return Some(Finish { succeeded: true, reason: String::new(), exit_code, started_at: started_at(job), at });
     }
     let said = |part: &Option<String>| part.clone().unwrap_or_default();
     // That one pod failed is what our Jobs are set up for; why it did is the news.
@@ -51,7 +60,8 @@ fn finish_of_job(job: &Job, pod: Option<&Pod>) -> Option<Finish> {
         ("BackoffLimitExceeded", Some(finish)) if !finish.succeeded => finish.reason.clone(),
         (reason, _) => format!("{reason}: {}", said(&condition.message)),
     };
-    Some(Finish { succeeded: false, reason, exit_code: seen.and_then(|finish| finish.exit_code), at })
+    let exit_code = seen.and_then(|finish| finish.exit_code);
+    Some(Finish { succeeded: false, reason, exit_code, started_at: started_at(job), at })
 }
 
 /// How a pod ended, if it has.
@@ -84,7 +94,8 @@ pub(crate) fn finish_of_pod(pod: &Pod) -> Option<Finish> {
             if parts.is_empty() { "its pod failed".to_owned() } else { parts.join(": ") }
         }
     };
-    Some(Finish { succeeded, reason, exit_code, at })
+    let started_at = status.start_time.as_ref().map(|time| time.0);
+    Some(Finish { succeeded, reason, exit_code, started_at, at })
 }
 
 /// What keeps a pod from running, as it says itself.
@@ -93,7 +104,7 @@ pub(crate) fn trouble_of_pod(pod: &Pod, now: Timestamp) -> Option<Trouble> {
         let waiting = status.state.as_ref()?.waiting.as_ref()?;
         let reason = waiting.reason.as_deref().filter(|reason| TROUBLES.contains(reason))?;
         let message = waiting.message.clone().unwrap_or_default();
-        Some(Trouble { reason: reason.to_owned(), message, since: now, is_scheduling: false })
+        Some(Trouble { reason: reason.to_owned(), message, since: now, is_scheduling: false, is_lasting: true })
     });
     waiting.or_else(|| {
         let conditions = pod.status.as_ref()?.conditions.as_deref().unwrap_or_default();
@@ -104,23 +115,45 @@ pub(crate) fn trouble_of_pod(pod: &Pod, now: Timestamp) -> Option<Trouble> {
         })?;
         let since = condition.last_transition_time.as_ref().map_or(now, |time| time.0);
         let message = condition.message.clone().unwrap_or_default();
-        Some(Trouble { reason: "Unschedulable".to_owned(), message, since, is_scheduling: true })
+        Some(Trouble { reason: "Unschedulable".to_owned(), message, since, is_scheduling: true, is_lasting: true })
     })
 }
 
-/// What keeps a Job or a pod from running, as events tell it: pods that cannot be made, volumes that cannot be mounted.
+/// What keeps a Job or a pod from running, by its events: pods that cannot be created, volumes that cannot be mounted.
+/// A Warning counts until something went well after it, or it was not repeated for a while.
 pub(crate) fn trouble_of_events(events: &[Event], now: Timestamp) -> Option<Trouble> {
-    let warnings = events.iter().filter(|event| event.type_.as_deref() == Some("Warning"));
-    let last = warnings.max_by_key(|event| {
-        let time = event.last_timestamp.as_ref().map(|time| time.0);
-        time.or_else(|| event.event_time.as_ref().map(|time| time.0))
-    })?;
+    let is_warning = |event: &&Event| event.type_.as_deref() == Some("Warning");
+    let progress = events.iter().filter(|event| !is_warning(event)).filter_map(last_time).max();
+    let current = events.iter().filter(is_warning).filter_map(|event| Some((last_time(event)?, event)));
+    let current =
+        current.filter(|(time, _)| progress.is_none_or(|progress| *time > progress) && later(*time, STALE) > now);
+    let current: Vec<(Timestamp, &Event)> = current.collect();
+    let (_, newest) = current.iter().max_by_key(|(time, _)| *time)?;
+    let same = || current.iter().filter(|(_, event)| event.reason == newest.reason);
+    let times: i64 = same().map(|(_, event)| i64::from(occurrences(event))).sum();
     Some(Trouble {
-        reason: last.reason.clone().unwrap_or_default(),
-        message: last.message.clone().unwrap_or_default(),
-        since: now,
-        is_scheduling: last.reason.as_deref() == Some("FailedScheduling"),
+        reason: newest.reason.clone().unwrap_or_default(),
+        message: newest.message.clone().unwrap_or_default(),
+        since: same().filter_map(|(_, event)| first_time(event)).min().unwrap_or(now),
+        is_scheduling: newest.reason.as_deref() == Some("FailedScheduling"),
+        is_lasting: times > 1,
     })
+}
+
+/// Controllers and kubelets repeat what goes wrong at least every two minutes.
+const STALE: Duration = Duration::from_mins(3);
+
+fn last_time(event: &Event) -> Option<Timestamp> {
+    let series = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref()).map(|time| time.0);
+    series.or(event.last_timestamp.as_ref().map(|time| time.0)).or_else(|| first_time(event))
+}
+
+fn first_time(event: &Event) -> Option<Timestamp> {
+    event.first_timestamp.as_ref().map(|time| time.0).or(event.event_time.as_ref().map(|time| time.0))
+}
+
+fn occurrences(event: &Event) -> i32 {
+    event.series.as_ref().and_then(|series| series.count).or(event.count).unwrap_or(1)
 }
 
 /// Whether any container of a pod has ever started.
@@ -181,7 +214,9 @@ mod tests {
     #[test]
     fn a_job_is_held_running_or_finished() {
         assert_eq!(life(&job(json!({"suspend": true}), json!({})), None), Life::Held);
-        assert_eq!(life(&job(json!({}), json!({})), None), Life::Running);
+        assert_eq!(life(&job(json!({}), json!({})), None), Life::Running { since: None });
+        let started = life(&job(json!({}), json!({"startTime": END})), None);
+        assert_eq!(started, Life::Running { since: Some(END.parse().unwrap()) });
         let complete = json!({"completionTime": END, "conditions": [{"type": "SuccessCriteriaMet", "status": "True"},
             {"type": "Complete", "status": "True", "lastTransitionTime": END}]});
         let Life::Finished(finish) = life(&job(json!({}), complete), None) else { panic!("it has finished") };
@@ -212,6 +247,28 @@ mod tests {
             pod(json!({"phase": "Failed", "containerStatuses": [ended("m", 137, json!({"reason": "OOMKilled"}))]}));
         assert_eq!(finish_of_pod(&killed).unwrap().reason, "container m ended with OOMKilled, exit code 137");
         assert_eq!(finish_of_pod(&pod(json!({"phase": "Running"}))), None);
+    }
+
+    #[test]
+    fn a_warning_lasts_only_if_it_is_repeated_and_nothing_went_well_since() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap().to_string();
+        let event = |kind: &str, reason: &str, first: i64, last: i64, count: i32| -> Event {
+            serde_json::from_value(json!({"metadata": {}, "involvedObject": {}, "type": kind, "reason": reason,
+                "message": "words", "firstTimestamp": at(first), "lastTimestamp": at(last), "count": count}))
+            .unwrap()
+        };
+        let trouble = |events: &[Event], now: i64| {
+            let found = trouble_of_events(events, Timestamp::from_second(now).unwrap());
+            found.map(|trouble| (trouble.reason, trouble.since.as_second(), trouble.is_lasting))
+        };
+        let once = event("Warning", "FailedMount", 1, 1, 1);
+        assert_eq!(trouble(std::slice::from_ref(&once), 60), Some(("FailedMount".to_owned(), 1, false)));
+        assert_eq!(trouble(std::slice::from_ref(&once), 200), None, "nothing repeats it");
+        assert_eq!(trouble(&[once, event("Normal", "Pulling", 3, 3, 1)], 60), None, "it went on after that");
+        let often = event("Warning", "FailedMount", 1, 120, 7);
+        assert_eq!(trouble(&[often], 130), Some(("FailedMount".to_owned(), 1, true)));
+        let two = [event("Warning", "FailedCreate", 5, 5, 1), event("Warning", "FailedCreate", 9, 9, 1)];
+        assert_eq!(trouble(&two, 70), Some(("FailedCreate".to_owned(), 5, true)));
     }
 
     #[test]

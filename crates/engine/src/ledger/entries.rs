@@ -1,5 +1,6 @@
 //! What stands in a ledger.
 
+use crate::fence::Fence;
 use crate::fingerprint::Fingerprint;
 use crate::version::Version;
 use jiff::Timestamp;
@@ -45,14 +46,14 @@ impl fmt::Display for Outcome {
 pub(crate) struct Head {
     /// The number of the format.
     pub(crate) format: u32,
-    /// The epoch of the lease under which it was written last.
+    /// The holder of the lease that wrote it last.
     #[serde(default)]
-    pub(crate) epoch: u64,
+    pub(crate) fence: Option<Fence>,
     /// The number of the next run.
     pub(crate) next: u64,
-    /// The last request for one more run that was taken up.
+    /// Requests for one more run that were taken up, oldest first.
     #[serde(default)]
-    pub(crate) nonce: String,
+    pub(crate) handled: Vec<String>,
     /// The run that is going.
     #[serde(default)]
     pub(crate) active: Option<Active>,
@@ -60,7 +61,27 @@ pub(crate) struct Head {
 
 impl Default for Head {
     fn default() -> Self {
-        Self { format: super::format::NEWEST, epoch: 0, next: 1, nonce: String::new(), active: None }
+        Self { format: super::format::NEWEST, fence: None, next: 1, handled: Vec::new(), active: None }
+    }
+}
+
+impl Head {
+    /// How many requests are remembered: an older one that comes again counts as new.
+    const REMEMBERED: usize = 32;
+
+    /// Remembers a request for one more run; an empty one asks for nothing.
+    pub(crate) fn handle(&mut self, request: &str) {
+        if request.is_empty() || self.has_handled(request) {
+            return;
+        }
+        self.handled.push(request.to_owned());
+        let excess = self.handled.len().saturating_sub(Self::REMEMBERED);
+        self.handled.drain(..excess);
+    }
+
+    /// Whether a request for one more run was taken up.
+    pub(crate) fn has_handled(&self, request: &str) -> bool {
+        self.handled.iter().any(|handled| handled == request)
     }
 }
 
@@ -78,11 +99,14 @@ pub struct Active {
     pub attempt: u32,
     /// What it runs with.
     pub fingerprint: Fingerprint,
-    /// When the attempt began.
+    /// When the attempt was decided on, by the clock of the process that did.
     pub started_at: Timestamp,
     /// The version that was declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
+    /// The deploy that started the run.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub revision: String,
     /// The request for one more run that it answers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub nonce: String,
@@ -149,7 +173,7 @@ pub struct Run {
     pub version: Option<Version>,
     /// What it ran with.
     pub fingerprint: Fingerprint,
-    /// Which application of the release it belongs to.
+    /// The deploy that started it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub revision: String,
     /// The request for one more run that it answers.
@@ -163,10 +187,14 @@ pub struct Run {
     /// What its container ended with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// When it began.
+    /// When its Job started, by the cluster's clock. Where no Job was seen: when the attempt was decided on, by the
+    /// clock of the process that did.
     pub started_at: Timestamp,
-    /// When it ended.
+    /// When it ended, by the same clock as [`started_at`](Self::started_at).
     pub finished_at: Timestamp,
+    /// No container of it was ever started: both times only say when that was decided.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub never_started: bool,
     /// Why there is no log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_unavailable: Option<String>,

@@ -6,14 +6,14 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
 /// The format that is written. Older ones are read, newer ones are refused.
-pub(super) const NEWEST: u32 = 1;
+pub(super) const NEWEST: u32 = 2;
 
 /// A ledger that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
-    /// Somebody else has written into it, or half of it is gone.
-    #[error("its `{key}` cannot be understood")]
+    /// Another program has written into it, or a part of it is missing.
+    #[error("its `{key}` cannot be parsed")]
     Broken {
         /// The part that is broken.
         key: &'static str,
@@ -22,26 +22,34 @@ pub enum FormatError {
         source: serde_json::Error,
     },
     /// A newer Jobwright has written it.
-    #[error("it has format {format}, and this version of jobwright knows up to {NEWEST}: use a newer one")]
+    #[error("it has format {format}, and this version of jobwright reads up to {NEWEST}: use a newer one")]
     Newer {
         /// Its format.
         format: u32,
     },
 }
 
+/// What is read before all else, and what only format 1 has.
+#[derive(serde::Deserialize)]
+struct About {
+    format: u32,
+    /// The last request for one more run.
+    #[serde(default)]
+    nonce: String,
+}
+
 impl Ledger {
     /// Reads a ledger from the data of its ConfigMap.
     pub(crate) fn decode(data: &BTreeMap<String, String>) -> Result<Self, FormatError> {
-        #[derive(serde::Deserialize)]
-        struct Format {
-            format: u32,
-        }
-        if let Some(Format { format }) = part::<Option<Format>>(data, "head")?
+        let about = part::<Option<About>>(data, "head")?;
+        if let Some(About { format, .. }) = about
             && format > NEWEST
         {
             return Err(FormatError::Newer { format });
         }
-        let head = part::<Option<Head>>(data, "head")?.unwrap_or_default();
+        let mut head = part::<Option<Head>>(data, "head")?.unwrap_or_default();
+        head.handle(&about.map(|about| about.nonce).unwrap_or_default());
+        head.format = NEWEST;
         Ok(Self { head, done: part(data, "done")?, runs: part(data, "runs")?, logs: part(data, "logs")? })
     }
 
@@ -67,4 +75,10 @@ fn text(value: &impl Serialize) -> String {
 /// How much room `done` takes.
 pub(super) fn size_of_done(done: &[Done]) -> usize {
     text(&done).len()
+}
+
+/// How much room a text takes once it is escaped: a control character takes six bytes.
+pub(crate) fn escaped_size(value: &str) -> usize {
+    // Without the quotes around it.
+    text(&value).len().saturating_sub(2)
 }

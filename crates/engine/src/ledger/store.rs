@@ -1,19 +1,16 @@
-//! Where ledgers are: ConfigMaps that are written by compare-and-swap, under the epoch of a lease.
+//! Where ledgers are: ConfigMaps that are written by compare-and-swap, under the fence of a lease.
 
-use super::{Ledger, later};
-use crate::clock::Clock;
+use super::Ledger;
 use crate::error::{Answer, Error, classify};
+use crate::fence::{Fence, Known};
 use crate::names::{self, FIELD_MANAGER, LEDGER, MANAGED_BY};
+use crate::retry::{Outage, Retry};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::api::{Api, ListParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// How long a cluster that does not answer is asked again.
-const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Who a ledger belongs to.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +39,9 @@ impl Owner {
 pub(crate) struct Books {
     shelf: Shelf,
     owner: Owner,
-    epoch: u64,
-    clock: Clock,
+    /// The holder that writes; none for those who only read.
+    fence: Option<Fence>,
+    retry: Retry,
 }
 
 #[derive(Clone)]
@@ -64,6 +62,8 @@ pub(crate) struct Book {
     /// What it was read from; none if there is none yet.
     stored: Option<ConfigMap>,
     ledger: Ledger,
+    /// Writes that keep failing.
+    outage: Outage,
 }
 
 /// Whether a ledger was written.
@@ -71,35 +71,30 @@ pub(crate) struct Book {
 pub(crate) enum Written {
     /// It was.
     Yes,
-    /// Somebody else wrote in between, or nobody knows: it has been read again.
+    /// Another client wrote in between, or the answer was lost: it has been read again.
     ReadAgain,
 }
 
 impl Books {
-    /// The ledgers of a release, all read at once.
-    pub(crate) async fn open(client: Client, owner: Owner, clock: Clock) -> Result<Self, Error> {
-        let known = list(&client, &owner.namespace, &selector(&owner.labels), &clock).await?;
+    /// The ledgers of a release, all read in one call. They are written under the fence, if there is one.
+    pub(crate) async fn open(client: Client, owner: Owner, fence: Option<Fence>, retry: Retry) -> Result<Self, Error> {
+        let known = list(&client, &owner.namespace, &selector(&owner.labels), &retry).await?;
         let known = known.into_iter().map(|stored| (stored.name_any(), stored)).collect();
         let shelf = Shelf::Cluster { client, known: Arc::new(Mutex::new(known)) };
-        Ok(Self { shelf, owner, epoch: 0, clock })
+        Ok(Self { shelf, owner, fence, retry })
     }
 
     /// Ledgers that are nowhere but in memory.
-    pub(crate) fn in_memory(owner: Owner, clock: Clock) -> Self {
-        Self { shelf: Shelf::Memory(Arc::default()), owner, epoch: 0, clock }
+    pub(crate) fn in_memory(owner: Owner, retry: Retry) -> Self {
+        Self { shelf: Shelf::Memory(Arc::default()), owner, fence: None, retry }
     }
 
-    /// The highest epoch under which any of them was written.
-    pub(crate) fn highest_epoch(&self) -> u64 {
+    /// Whether any of them was written under a fence of another Lease.
+    pub(crate) fn has_other_fence(&self) -> bool {
+        let ours = self.fence.as_ref().map(|fence| fence.lease.as_str());
         let ledgers = self.snapshot();
-        ledgers.values().filter_map(|ledger| ledger.as_ref().ok()).map(|ledger| ledger.head.epoch).max().unwrap_or(0)
-    }
-
-    /// The same ledgers, written under this epoch from now on.
-    #[must_use]
-    pub(crate) fn under(mut self, epoch: u64) -> Self {
-        self.epoch = epoch;
-        self
+        let mut fences = ledgers.values().flatten().filter_map(|ledger| ledger.head.fence.as_ref());
+        fences.any(|fence| Some(fence.lease.as_str()) != ours)
     }
 
     /// The ledgers as they were read first, by the job they are of.
@@ -130,8 +125,8 @@ impl Books {
                 (name, stored, ledger)
             }
         };
-        let book = Book { books: self.clone(), name, labels: all, stored, ledger };
-        book.check_epoch()?;
+        let book = Book { books: self.clone(), name, labels: all, stored, ledger, outage: Outage::default() };
+        book.check_fence(Known::Nothing)?;
         Ok(book)
     }
 }
@@ -148,7 +143,7 @@ impl Book {
 
     /// Writes the next ledger, if this one is still the last.
     pub(crate) async fn write(&mut self, mut next: Ledger) -> Result<Written, Error> {
-        next.head.epoch = self.books.epoch;
+        next.head.fence.clone_from(&self.books.fence);
         let client = match &self.books.shelf {
             Shelf::Memory(ledgers) => {
                 lock(ledgers).insert(self.name.clone(), next.clone());
@@ -158,34 +153,45 @@ impl Book {
             Shelf::Cluster { client, .. } => client.clone(),
         };
         let maps = Api::<ConfigMap>::namespaced(client, &self.books.owner.namespace);
+        let result = match self.put(&maps, &next).await {
+            // What has happened is recorded in any case, if need be without what was printed.
+            Err(error) if is_too_large(&error) => {
+                next = next.without_logs();
+                self.put(&maps, &next).await
+            }
+            result => result,
+        };
+        let error = match result {
+            Ok(stored) => {
+                self.stored = Some(stored);
+                self.ledger = next;
+                self.outage = Outage::default();
+                return Ok(Written::Yes);
+            }
+            Err(error) => error,
+        };
+        let doing = format!("write ledger `{}`", self.name);
+        match classify(&error) {
+            Answer::Refused | Answer::LostLease => return Err(Error::cluster(doing, error)),
+            // The namespace is missing.
+            Answer::NotFound if self.stored.is_none() => return Err(Error::cluster(doing, error)),
+            Answer::TryAgain(_) | Answer::NotFound | Answer::AlreadyExists | Answer::Conflict => {
+                self.books.retry.pause(&mut self.outage, &doing, error).await?;
+            }
+        }
+        self.read().await
+    }
+
+    async fn put(&self, maps: &Api<ConfigMap>, next: &Ledger) -> kube::Result<ConfigMap> {
         let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        let result = match &self.stored {
-            None => maps.create(&post, &self.config_map(&next)).await,
+        match &self.stored {
+            None => maps.create(&post, &self.config_map(next)).await,
             Some(stored) => {
                 let mut changed = stored.clone();
                 changed.data = Some(next.encode());
                 changed.metadata.managed_fields = None;
                 maps.replace(&self.name, &post, &changed).await
             }
-        };
-        match result {
-            Ok(stored) => {
-                self.stored = Some(stored);
-                self.ledger = next;
-                Ok(Written::Yes)
-            }
-            Err(error) => match classify(&error) {
-                Answer::Refused => Err(Error::cluster(format!("write ledger `{}`", self.name), error)),
-                // The namespace may be missing, too: then reading finds nothing and creating is refused with the reason.
-                Answer::NotFound if self.stored.is_none() => {
-                    Err(Error::cluster(format!("create ledger `{}`", self.name), error))
-                }
-                Answer::TryAgain(after) => {
-                    tokio::time::sleep(after.unwrap_or(Duration::from_millis(500))).await;
-                    self.read().await
-                }
-                Answer::NotFound | Answer::AlreadyExists | Answer::Conflict => self.read().await,
-            },
         }
     }
 
@@ -194,15 +200,17 @@ impl Book {
         let Shelf::Cluster { client, .. } = &self.books.shelf else { return Ok(Written::Yes) };
         let maps = Api::<ConfigMap>::namespaced(client.clone(), &self.books.owner.namespace);
         let doing = format!("read ledger `{}`", self.name);
-        self.stored = patiently(&self.books.clock, &doing, || maps.get_opt(&self.name)).await?;
+        let before = self.ledger.head.fence.clone();
+        self.stored = self.books.retry.call(&doing, || maps.get_opt(&self.name)).await?;
         self.ledger = self.stored.as_ref().map(decode).transpose()?.unwrap_or_default();
-        self.check_epoch()?;
+        self.check_fence(Known::Fence(before.as_ref()))?;
         Ok(Written::ReadAgain)
     }
 
-    /// Whoever has written last under a higher epoch holds the lease now.
-    fn check_epoch(&self) -> Result<(), Error> {
-        if self.ledger.head.epoch > self.books.epoch && self.books.epoch > 0 {
+    /// A ledger that another holder has written since is that holder's.
+    fn check_fence(&self, known: Known<'_>) -> Result<(), Error> {
+        let written = self.ledger.head.fence.as_ref();
+        if self.books.fence.as_ref().is_some_and(|ours| ours.is_broken_by(written, known)) {
             return Err(Error::LostLease { name: self.name.clone() });
         }
         Ok(())
@@ -227,9 +235,9 @@ pub async fn read_ledgers(
     client: &Client,
     namespace: &str,
     labels: &BTreeMap<String, String>,
-    clock: &Clock,
+    retry: &Retry,
 ) -> Result<Vec<(BTreeMap<String, String>, Result<Ledger, Error>)>, Error> {
-    let found = list(client, namespace, &selector(labels), clock).await?;
+    let found = list(client, namespace, &selector(labels), retry).await?;
     Ok(found.into_iter().map(|stored| (stored.labels().clone(), decode(&stored))).collect())
 }
 
@@ -239,34 +247,19 @@ fn selector(labels: &BTreeMap<String, String>) -> String {
     all.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
 
-async fn list(client: &Client, namespace: &str, selector: &str, clock: &Clock) -> Result<Vec<ConfigMap>, Error> {
+async fn list(client: &Client, namespace: &str, selector: &str, retry: &Retry) -> Result<Vec<ConfigMap>, Error> {
     let maps = Api::<ConfigMap>::namespaced(client.clone(), namespace);
     let parameters = ListParams::default().labels(selector);
     let doing = format!("list the ledgers in namespace `{namespace}`");
-    Ok(patiently(clock, &doing, || maps.list(&parameters)).await?.items)
+    Ok(retry.call(&doing, || maps.list(&parameters)).await?.items)
 }
 
-/// Asks until the cluster answers, within reason.
-pub(crate) async fn patiently<T, F>(clock: &Clock, doing: &str, mut ask: impl FnMut() -> F) -> Result<T, Error>
-where
-    F: Future<Output = kube::Result<T>>,
-{
-    let end = later(clock.now(), PATIENCE);
-    let mut wait = Duration::from_millis(250);
-    loop {
-        let error = match ask().await {
-            Ok(answer) => return Ok(answer),
-            Err(error) => error,
-        };
-        match classify(&error) {
-            Answer::TryAgain(after) if clock.now() < end => {
-                tokio::time::sleep(after.unwrap_or(wait)).await;
-                wait = (wait * 2).min(Duration::from_secs(10));
-            }
-            Answer::Conflict if clock.now() < end => tokio::time::sleep(wait).await,
-            _ => return Err(Error::cluster(doing, error)),
-        }
-    }
+/// Whether the API server refuses an object for its size: 413 from a limit on requests, 422 from the one on ConfigMaps.
+fn is_too_large(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else { return false };
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let is_too_long = causes.into_iter().any(|cause| cause.reason == "FieldValueTooLong");
+    status.code == 413 || (status.code == 422 && is_too_long)
 }
 
 fn decode(stored: &ConfigMap) -> Result<Ledger, Error> {

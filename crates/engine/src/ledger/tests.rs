@@ -15,6 +15,7 @@ fn active(run: u64, inputs: &str) -> Active {
         fingerprint: fingerprints(inputs).newest().clone(),
         started_at: Timestamp::UNIX_EPOCH,
         version: Some("1.4.0".parse().unwrap()),
+        revision: "r".to_owned(),
         nonce: String::new(),
         not_before: None,
         stopping: None,
@@ -27,7 +28,9 @@ fn ending(outcome: Outcome, log: &str) -> Ending {
         outcome,
         reason: String::new(),
         exit_code: Some(0),
+        started_at: Timestamp::UNIX_EPOCH,
         finished_at: Timestamp::from_second(60).unwrap(),
+        never_started: false,
         log: Ok(log.to_owned()),
         next: None,
     }
@@ -35,21 +38,21 @@ fn ending(outcome: Outcome, log: &str) -> Ending {
 
 fn run(ledger: &Ledger, inputs: &str, outcome: Outcome, log: &str, keep: &Keep) -> Ledger {
     let number = ledger.head.next;
-    ledger.begin(active(number, inputs), "").conclude(ending(outcome, log), "r", keep)
+    ledger.begin(active(number, inputs)).conclude(ending(outcome, log), keep)
 }
 
 #[test]
 fn a_ledger_is_written_as_the_contract_says() {
     let ledger = run(&Ledger::default(), "a", Outcome::Succeeded, "log\n", &Keep::default());
     let data = ledger.encode();
-    assert_eq!(data["head"], r#"{"format":1,"epoch":0,"next":2,"nonce":"","active":null}"#);
+    assert_eq!(data["head"], r#"{"format":2,"fence":null,"next":2,"handled":[],"active":null}"#);
     let fingerprint = fingerprints("a").newest().to_string();
     assert_eq!(data["done"], format!(r#"[["{fingerprint}","1.4.0","Succeeded",1]]"#));
     assert_eq!(data["logs"], r#"{"1":"log\n"}"#);
     let details: serde_json::Value = serde_json::from_str(&data["runs"]).unwrap();
     assert_eq!(details[0]["finishedAt"], "1970-01-01T00:01:00Z");
     assert_eq!(Ledger::decode(&data).unwrap(), ledger);
-    let going = Ledger::default().begin(active(1, "a"), "n").encode();
+    let going = Ledger::default().begin(active(1, "a")).encode();
     let head: serde_json::Value = serde_json::from_str(&going["head"]).unwrap();
     for key in ["run", "job", "uid", "attempt", "fingerprint", "startedAt"] {
         assert!(!head["active"][key].is_null(), "{key}");
@@ -65,10 +68,12 @@ fn what_is_missing_or_old_is_read_and_what_is_newer_is_refused() {
     assert_eq!(of(&[]).unwrap(), Ledger::default());
     let bare = of(&[("head", r#"{"format":1,"next":3}"#), ("done", r#"[["ab",null,"Succeeded",2]]"#)]).unwrap();
     assert_eq!((bare.head.next, bare.done[0].run, bare.active()), (3, 2, None));
-    let newer = of(&[("head", r#"{"format":2,"somethingElse":true}"#)]).unwrap_err();
-    assert_eq!(newer, "it has format 2, and this version of jobwright knows up to 1: use a newer one");
-    assert_eq!(of(&[("head", "{")]).unwrap_err(), "its `head` cannot be understood");
-    assert_eq!(of(&[("runs", "7")]).unwrap_err(), "its `runs` cannot be understood");
+    let first = of(&[("head", r#"{"format":1,"epoch":4,"next":3,"nonce":"asked","active":null}"#)]).unwrap();
+    assert_eq!((first.head.fence.clone(), first.head.handled.clone()), (None, vec!["asked".to_owned()]));
+    let newer = of(&[("head", r#"{"format":3,"somethingElse":true}"#)]).unwrap_err();
+    assert_eq!(newer, "it has format 3, and this version of jobwright reads up to 2: use a newer one");
+    assert_eq!(of(&[("head", "{")]).unwrap_err(), "its `head` cannot be parsed");
+    assert_eq!(of(&[("runs", "7")]).unwrap_err(), "its `runs` cannot be parsed");
 }
 
 #[test]
@@ -114,13 +119,13 @@ fn an_unknown_end_holds_until_a_later_one_is_known() {
 
 #[test]
 fn the_logs_of_all_attempts_are_told_apart() {
-    let ledger = Ledger::default().begin(active(7, "a"), "");
+    let ledger = Ledger::default().begin(active(7, "a"));
     let retry =
         Ending { next: Some((Timestamp::UNIX_EPOCH, "job-7-2".to_owned())), ..ending(Outcome::Failed, "first") };
-    let ledger = ledger.conclude(retry, "r", &Keep::default());
+    let ledger = ledger.conclude(retry, &Keep::default());
     assert_eq!(ledger.active().map(|active| (active.attempt, active.job.as_str())), Some((2, "job-7-2")));
     assert_eq!(ledger.done, []);
-    let ledger = ledger.conclude(ending(Outcome::Succeeded, "second"), "r", &Keep::default());
+    let ledger = ledger.conclude(ending(Outcome::Succeeded, "second"), &Keep::default());
     assert_eq!((ledger.log(7, 1), ledger.log(7, 2)), (Some("first"), Some("second")));
     let _ = Fingerprint::from(String::new());
 }
@@ -139,9 +144,9 @@ fn what_was_tried_is_known_from_details_or_from_proofs() {
 
 #[test]
 fn jobs_in_a_process_had_no_pods() {
-    let in_process = Ledger::default().begin(Active { job: String::new(), ..active(1, "a") }, "");
-    let in_cluster = Ledger::default().begin(active(1, "a"), "");
-    let end = |ledger: &Ledger| ledger.conclude(ending(Outcome::Succeeded, ""), "r", &Keep::default());
+    let in_process = Ledger::default().begin(Active { job: String::new(), ..active(1, "a") });
+    let in_cluster = Ledger::default().begin(active(1, "a"));
+    let end = |ledger: &Ledger| ledger.conclude(ending(Outcome::Succeeded, ""), &Keep::default());
     assert!(!Ledger::default().had_pods() && !in_process.had_pods() && !end(&in_process).had_pods());
     assert!(in_cluster.had_pods() && end(&in_cluster).had_pods());
 }
@@ -170,14 +175,51 @@ fn logs_are_kept_up_to_their_limit() {
 }
 
 #[test]
-fn a_further_attempt_begins_anew() {
+fn a_further_attempt_starts_over() {
     let stopping = Stopping { outcome: Outcome::Failed, reason: "it is late".to_owned() };
     let stopped = Active { stopping: Some(stopping), ..active(1, "a") };
     let at = Timestamp::from_second(90).unwrap();
     let ending = Ending { next: Some((at, "job-1-2".to_owned())), ..ending(Outcome::Failed, "") };
-    let ledger = Ledger::default().begin(stopped, "").conclude(ending, "r", &Keep::default());
+    let ledger = Ledger::default().begin(stopped).conclude(ending, &Keep::default());
     let active = ledger.active().unwrap();
     assert_eq!((&active.stopping, active.started_at, active.not_before, &active.uid), (&None, at, Some(at), &None));
+}
+
+#[test]
+fn a_log_of_control_characters_counts_as_it_is_written() {
+    let noise = "\u{1}".repeat(90 * 1024);
+    let mut ledger = Ledger::default();
+    for number in 0..5 {
+        ledger = run(&ledger, &number.to_string(), Outcome::Succeeded, &noise, &Keep::default());
+    }
+    let size: usize = ledger.encode().values().map(String::len).sum();
+    assert!(size < 1024 * 1024, "{size}");
+}
+
+#[test]
+fn versions_with_the_same_inputs_take_one_row_with_the_newest_version() {
+    let mut ledger = Ledger::default();
+    for version in ["1.0.0", "1.9.0", "1.10.0", "1.2.0"] {
+        let active = Active { version: Some(version.parse().unwrap()), ..active(ledger.head.next, "a") };
+        ledger = ledger.begin(active).conclude(ending(Outcome::Succeeded, ""), &Keep::default());
+    }
+    assert_eq!((ledger.done.len(), ledger.done[0].run), (1, 4));
+    assert_eq!(ledger.newest_version().unwrap().as_str(), "1.10.0");
+}
+
+#[test]
+fn a_full_ledger_forgets_the_oldest_inputs_and_neither_the_newest_version_nor_the_last_success() {
+    let mut ledger = Ledger::default();
+    let newest: Version = "9.0.0".parse().unwrap();
+    let first = Active { version: Some(newest.clone()), ..active(1, "newest") };
+    ledger = ledger.begin(first).conclude(ending(Outcome::Succeeded, ""), &Keep::default());
+    for run in 2..300 {
+        let fingerprint = Fingerprint::from(format!("{run}-{}", "f".repeat(1000)));
+        ledger.prove(Done { fingerprint, version: None, outcome: Outcome::Succeeded, run });
+    }
+    assert!(format::size_of_done(&ledger.done) <= DONE_LIMIT);
+    assert_eq!((ledger.newest_version(), ledger.last_success().unwrap().run), (Some(&newest), 299));
+    assert!(ledger.success_of(&fingerprints("newest")).is_some());
 }
 
 #[test]

@@ -37,13 +37,30 @@ pub(super) fn conclude(
         Some(_) => Err("it was not read".to_owned()),
         None => Err("there is no pod to read it from".to_owned()),
     };
+    // By the cluster's clock where it has said when; else by that of this process.
+    let finished_at = finish.map_or(now, |finish| finish.at);
+    let started_at = finish.and_then(|finish| finish.started_at).unwrap_or(active.started_at.min(finished_at));
     let ending = Ending {
         outcome,
-        reason: reason.to_owned(),
+        reason: shorten(reason),
         exit_code: finish.and_then(|finish| finish.exit_code),
-        finished_at: finish.map_or(now, |finish| finish.at),
+        started_at,
+        finished_at,
+        // No container starts before the uid of its Job is recorded.
+        never_started: finish.is_none() && active.uid.is_none() && !active.job.is_empty(),
         log: observed.log.clone().unwrap_or_else(unread),
         next,
     };
-    ledger.conclude(ending, &spec.revision, &spec.keep)
+    ledger.conclude(ending, &spec.keep)
+}
+
+/// A reason that fits into a ledger, however many control characters a container printed.
+fn shorten(reason: &str) -> String {
+    const LONGEST: usize = 1024;
+    let plain = reason.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+    let mut short: String = plain.clone().take(LONGEST).collect();
+    if plain.count() > LONGEST {
+        short.push('…');
+    }
+    short
 }

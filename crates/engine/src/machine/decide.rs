@@ -15,7 +15,7 @@ pub(super) fn decide(spec: &Spec, ledger: &Ledger, now: Timestamp) -> Decision {
     if let Some(run) = concluded(spec, ledger) {
         return Decision::Done(verdict(run));
     }
-    if !spec.nonce.is_empty() && spec.nonce != ledger.head.nonce {
+    if !spec.nonce.is_empty() && !ledger.head.has_handled(&spec.nonce) {
         return Decision::Run;
     }
     if let Some(run) = ledger.unknown_of(&spec.fingerprints) {
@@ -27,7 +27,15 @@ pub(super) fn decide(spec: &Spec, ledger: &Ledger, now: Timestamp) -> Decision {
     skip(spec, ledger, now).map_or(Decision::Run, |skip| Decision::Done(Verdict::Skipped(skip)))
 }
 
-/// The end of the run of this very application of the release, with these inputs and for this request.
+/// What the ledger alone says of a job: a run that goes on is left running, and one that this deploy started has ended.
+pub(crate) fn verdict_of_record(spec: &Spec, ledger: &Ledger) -> Option<Verdict> {
+    match ledger.active() {
+        Some(active) => Some(Verdict::Left { run: active.run }),
+        None => concluded(spec, ledger).map(verdict),
+    }
+}
+
+/// The end of the run that this very deploy started, with these inputs and for this request.
 fn concluded<'a>(spec: &Spec, ledger: &'a Ledger) -> Option<&'a Run> {
     let last = ledger.runs().find(|run| run.is_final && run.outcome != Outcome::Superseded)?;
     let same = last.revision == spec.revision && spec.fingerprints.include(&last.fingerprint);

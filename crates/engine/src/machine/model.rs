@@ -3,6 +3,7 @@
 use crate::fingerprint::{Fingerprint, Fingerprints};
 use crate::job::Needed;
 use crate::ledger::{Active, Ledger, Outcome};
+use crate::mask::Mask;
 use crate::names;
 use crate::policy::{Keep, OnCancel, OnSupersede, OnUnknown, Patience, Retries, RunPolicy};
 use crate::version::Version;
@@ -80,6 +81,16 @@ impl Identity {
             [self.namespace.as_str(), &self.owner, &self.job, &fingerprint.to_string(), nonce, &attempt.to_string()];
         names::with_hash(&self.base, 52, &names::hash(&parts, 10))
     }
+
+    /// What to do about a ledger that can remember no further inputs.
+    pub(super) fn advise_when_full(&self) -> String {
+        let ledger = names::record(&self.base, &[&self.namespace, &self.owner, &self.job]);
+        let Self { namespace, job, .. } = self;
+        format!(
+            "its ledger is full: to forget all its runs, `kubectl delete configmap/{ledger} -n {namespace}` and \
+             `kubectl delete job -l jobwright.io/job={job} -n {namespace}`; the next deploy runs the job again"
+        )
+    }
 }
 
 /// What the attempts of a job are.
@@ -121,8 +132,8 @@ pub struct Observed {
     pub needed: Option<Needed>,
     /// Other Jobs of the same job.
     pub strays: Vec<Stray>,
-    /// Whether pods of other Jobs of it are still there, and not at their end.
-    pub has_remains: bool,
+    /// A pod that still runs although its Job is gone.
+    pub remains: Option<Remains>,
     /// Whether the deploy is cancelled.
     pub is_cancelled: bool,
 }
@@ -139,10 +150,37 @@ impl Default for Observed {
             is_final: false,
             needed: None,
             strays: Vec::new(),
-            has_remains: false,
+            remains: None,
             is_cancelled: false,
         }
     }
+}
+
+impl Observed {
+    /// Hides values of Secrets in whatever was said.
+    pub(crate) fn hide(&mut self, mask: &Mask) {
+        let life = match &mut self.attempt {
+            Seen::Present { life: Life::Finished(finish), .. } => Some(finish),
+            _ => None,
+        };
+        let reasons = life.into_iter().chain(&mut self.pod_finish).map(|finish| &mut finish.reason);
+        let messages = self.trouble.iter_mut().map(|trouble| &mut trouble.message);
+        let logs = self.log.iter_mut().map(|log| match log {
+            Ok(text) | Err(text) => text,
+        });
+        for text in reasons.chain(messages).chain(logs).chain(&mut self.refusal) {
+            *text = mask.apply(text);
+        }
+    }
+}
+
+/// A pod that still runs although its Job is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remains {
+    /// Its name.
+    pub pod: String,
+    /// Since when it is being deleted; none if it is not.
+    pub since: Option<Timestamp>,
 }
 
 /// Whether the Job of an attempt is there.
@@ -165,9 +203,15 @@ pub enum Life {
     /// It is held, and has not started.
     Held,
     /// It runs, or tries to.
-    Running,
+    Running {
+        /// When its Job started, by the cluster's clock; none before the cluster has said so.
+        since: Option<Timestamp>,
+    },
     /// It is being deleted.
-    Going,
+    Going {
+        /// Since when, by the cluster's clock.
+        since: Timestamp,
+    },
     /// It has finished.
     Finished(Finish),
 }
@@ -181,7 +225,9 @@ pub struct Finish {
     pub reason: String,
     /// What its container ended with.
     pub exit_code: Option<i32>,
-    /// When.
+    /// When it had started, if that is known.
+    pub started_at: Option<Timestamp>,
+    /// When it finished.
     pub at: Timestamp,
 }
 
@@ -200,8 +246,10 @@ pub struct Trouble {
     pub message: String,
     /// Since when.
     pub since: Timestamp,
-    /// Whether it is that there is no room.
+    /// Whether no node has room for it.
     pub is_scheduling: bool,
+    /// Whether it lasts: the pod says so itself, or an event was repeated. One Warning may have passed long ago.
+    pub is_lasting: bool,
 }
 
 /// A Job of the same job that is not the one that is going.
@@ -273,16 +321,16 @@ impl Waiting {
         Self { until, what: "its Job" }
     }
 
-    pub(super) fn until_gone() -> Self {
-        Self { until: None, what: "a Job that is being deleted" }
+    pub(super) fn until_gone(until: Option<Timestamp>) -> Self {
+        Self { until, what: "a Job that is being deleted" }
     }
 
     pub(super) fn to_retry(time: Timestamp) -> Self {
         Self { until: Some(time), what: "the next attempt" }
     }
 
-    pub(super) fn for_room() -> Self {
-        Self { until: None, what: "what is left of an earlier run" }
+    pub(super) fn for_room(until: Option<Timestamp>) -> Self {
+        Self { until, what: "what is left of an earlier run" }
     }
 }
 

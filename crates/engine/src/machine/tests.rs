@@ -63,6 +63,12 @@ pub(super) struct FakeJob {
     pub(super) expires: bool,
 }
 
+impl FakeJob {
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.life, Life::Running { .. })
+    }
+}
+
 pub(super) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
@@ -127,7 +133,7 @@ impl Stage {
             Step::Release { uid, .. } => {
                 let job = self.jobs.iter_mut().find(|job| job.uid == *uid).unwrap();
                 assert_eq!(job.life, Life::Held);
-                job.life = Life::Running;
+                job.life = Life::Running { since: Some(at(self.now)) };
                 self.started.push(job.fingerprint.clone());
             }
             Step::ReadLog => self.log = Some(Ok("done\n".to_owned())),
@@ -165,10 +171,11 @@ impl Stage {
     /// Lets what runs end.
     pub(super) fn finish(&mut self, succeeded: bool) {
         let now = at(self.now);
-        for job in self.jobs.iter_mut().filter(|job| job.life == Life::Running) {
+        for job in self.jobs.iter_mut().filter(|job| job.is_running()) {
             let reason = if succeeded { "" } else { "exit code 3" }.to_owned();
             let exit_code = Some(if succeeded { 0 } else { 3 });
-            job.life = Life::Finished(Finish { succeeded, reason, exit_code, at: now });
+            let Life::Running { since: started_at } = job.life else { continue };
+            job.life = Life::Finished(Finish { succeeded, reason, exit_code, started_at, at: now });
         }
     }
 

@@ -1,18 +1,20 @@
-//! A pod like those of a Deployment: one container of it, with what it needs to work, and nothing else.
+//! A pod like those of a Deployment: one of its containers, with what it needs to run, and nothing else.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use serde_json::{Map, Value, json};
 
-/// Where a pod is borrowed from, and what it does instead.
+/// The Deployment that a pod is borrowed from, and what differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Borrowed {
     /// The Deployment, in the namespace of the release.
     pub deployment: String,
-    /// The container; the only one if none.
+    /// The container; none if the Deployment has only one.
     pub container: Option<String>,
-    /// What it runs instead.
+    /// The image instead of the container's: before a deploy the Deployment has that of the previous version.
+    pub image: Option<String>,
+    /// The command instead of the container's.
     pub command: Option<Vec<String>>,
-    /// With which arguments.
+    /// The arguments instead of the container's.
     pub args: Option<Vec<String>>,
 }
 
@@ -76,6 +78,9 @@ impl Borrowed {
             });
         };
         let mut container = pick(found, &OF_CONTAINERS);
+        if let Some(image) = &self.image {
+            container.insert("image".to_owned(), json!(image));
+        }
         for (key, instead) in [("command", &self.command), ("args", &self.args)] {
             if let Some(words) = instead {
                 container.insert(key.to_owned(), json!(words));
@@ -140,6 +145,7 @@ mod tests {
         Borrowed {
             deployment: "api".to_owned(),
             container: container.map(str::to_owned),
+            image: None,
             command: None,
             args: Some(vec!["migrate".to_owned()]),
         }
@@ -162,6 +168,14 @@ mod tests {
         let told = |container| borrow(container).template(&deployment()).unwrap_err();
         assert_eq!(told(Some("web")), "Deployment `api` has no container `web`; it has `api`, `proxy`");
         assert_eq!(told(None), "Deployment `api` has more than one container: name one of `api`, `proxy`");
+    }
+
+    #[test]
+    fn an_image_of_its_own_replaces_the_containers() {
+        let own = Borrowed { image: Some("shop/api:2".to_owned()), ..borrow(Some("api")) };
+        let template = own.template(&deployment()).unwrap();
+        assert_eq!(template["spec"]["containers"][0]["image"], "shop/api:2");
+        assert_eq!(template["spec"]["containers"][0]["env"][0]["name"], "A");
     }
 
     #[test]

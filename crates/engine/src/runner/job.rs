@@ -14,7 +14,7 @@ use crate::job::{Job, Occasion, Retires, When};
 use crate::ledger::Ledger;
 use crate::ledger::store::Book;
 use crate::lookout::Lookout;
-use crate::machine::{Durability, Effort, Identity, Spec, Verdict};
+use crate::machine::{self, Durability, Effort, Identity, Spec, Verdict};
 use crate::names::COMPONENT;
 use crate::pod_job::PodJob;
 use crate::policy::{Keep, OnCancel, OnFailure, OnSupersede, OnUnknown, Patience};
@@ -24,23 +24,39 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// Why a job is not even looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LeftOut {
+    OtherOccasion,
+    NotSelected,
+    Cancelled,
+}
+
+impl LeftOut {
+    pub(super) fn reason(self, occasion: Occasion) -> &'static str {
+        match (self, occasion) {
+            (Self::OtherOccasion, Occasion::Install) => "runs on upgrade only",
+            (Self::OtherOccasion, Occasion::Upgrade) => "runs on install only",
+            (Self::NotSelected, _) => "not selected by `--only` or `--skip`; due at the next deploy",
+            (Self::Cancelled, _) => super::CANCELLED,
+        }
+    }
+}
+
 impl Deploy<'_> {
     /// Runs a job, if it has to be run, and says whether what comes after it may start.
     pub(super) async fn job(&self, entry: &Entry, occasion: Occasion) -> (JobReport, Flow) {
-        if let Some(reason) = self.leave_out(entry, occasion) {
-            return (skipped(entry, &reason), Flow::Open);
+        if let Some(left) = self.leave_out(entry, occasion) {
+            if left == LeftOut::NotSelected {
+                self.notes.with(|notes| notes.owed.insert(entry.id.clone(), occasion));
+            }
+            return (skipped(entry, left.reason(occasion)), Flow::Open);
         }
         let (scope, phase) = (entry.when.scope.clone(), entry.when.phase);
         self.events.send(Event::JobConsidered { job: entry.id.clone(), scope: scope.clone(), phase });
         let started = self.manager.clock.now();
-        let (verdict, ends_deploy) = match self.drive(entry, occasion).await {
-            Ok(driven) => driven,
-            Err(error) => {
-                let reason = error.whole_message();
-                self.break_off(error);
-                (Verdict::Failed { run: None, attempts: 0, reason }, false)
-            }
-        };
+        let (verdict, ends_deploy) =
+            self.drive(entry, occasion).await.unwrap_or_else(|error| (self.stop(error), false));
         let (outcome, reason, run, attempts) = verdict.tell();
         let took = between(started, self.manager.clock.now());
         let failed =
@@ -48,34 +64,48 @@ impl Deploy<'_> {
         if failed && (ends_deploy || entry.on_failure == OnFailure::Abort) {
             self.abort(format!("job `{}` ended the deploy: {reason}", entry.id));
         }
+        if !failed {
+            self.notes.with(|notes| notes.owed.remove(&entry.id));
+        }
         let flow = if failed && entry.on_failure != OnFailure::Continue { Flow::Blocked } else { Flow::Open };
         (JobReport { id: entry.id.clone(), scope, phase, outcome, reason, run, attempts, took }, flow)
     }
 
     /// Why a job is not even looked at.
-    pub(super) fn leave_out(&self, entry: &Entry, occasion: Occasion) -> Option<String> {
+    pub(super) fn leave_out(&self, entry: &Entry, occasion: Occasion) -> Option<LeftOut> {
         let settings = &self.manager.settings;
-        if settings.skip.contains(&entry.id) {
-            return Some("left out by `--skip`".to_owned());
-        }
-        if settings.only.as_ref().is_some_and(|only| !only.contains(&entry.id)) {
-            return Some("not among those of `--only`".to_owned());
-        }
         if entry.when.only.is_some_and(|only| only != occasion) {
-            return Some(format!("it does not run on {occasion}"));
+            return Some(LeftOut::OtherOccasion);
         }
-        self.cancellation.is_cancelled().then(|| "the deploy was cancelled".to_owned())
+        let is_selected = settings.only.as_ref().is_none_or(|only| only.contains(&entry.id));
+        if settings.skip.contains(&entry.id) || !is_selected {
+            return Some(LeftOut::NotSelected);
+        }
+        self.cancellation.is_cancelled().then_some(LeftOut::Cancelled)
     }
 
     async fn drive(&self, entry: &Entry, occasion: Occasion) -> Result<(Verdict, bool), Error> {
-        self.lock().driven.insert(entry.id.clone());
+        self.notes.with(|notes| notes.driven.insert(entry.id.clone()));
         let (spec, mut book, mut attempts) = match self.prepare(entry, occasion).await? {
             Ok(prepared) => prepared,
             Err(reason) => return Ok((Verdict::Failed { run: None, attempts: 0, reason }, false)),
         };
-        let (clock, events) = (&self.manager.clock, &self.events);
-        let verdict = drive(&spec, &mut book, &mut *attempts, clock, events, &self.cancellation).await?;
+        let verdict = match drive(&spec, &mut book, &mut *attempts, &self.retry).await {
+            Ok(verdict) => verdict,
+            // The engine stops, but what is recorded of the job, or still runs, is not a failure of the job.
+            Err(error) => {
+                let failed = self.stop(error);
+                machine::verdict_of_record(&spec, book.ledger()).unwrap_or(failed)
+            }
+        };
         Ok((verdict, attempts.ends_deploy()))
+    }
+
+    /// Stops the deploy, and gives the verdict of a job that it could not begin with.
+    fn stop(&self, error: Error) -> Verdict {
+        let reason = error.whole_message();
+        self.break_off(error);
+        Verdict::Failed { run: None, attempts: 0, reason }
     }
 
     /// What is wanted of a job, what is known of it, and who makes its attempts; or why that cannot be told.
@@ -84,7 +114,8 @@ impl Deploy<'_> {
         entry: &Entry,
         occasion: Occasion,
     ) -> Result<Result<(Spec, Book, Box<dyn Attempts>), String>, Error> {
-        let Manager { client, clock, release, settings } = self.manager;
+        let Manager { release, settings, .. } = self.manager;
+        let (client, retry) = (&self.client, &self.retry);
         let component = entry.when.scope.component();
         let labels: BTreeMap<String, String> =
             component.map(|name| (COMPONENT.to_owned(), name.to_owned())).into_iter().collect();
@@ -98,7 +129,7 @@ impl Deploy<'_> {
             }
             Work::Pod(job) => {
                 let namespace = &release.namespace;
-                let job = match resolve(job, client, namespace, clock).await? {
+                let job = match resolve(job, client, namespace, retry).await? {
                     Ok(job) => job,
                     Err(reason) => return Ok(Err(reason)),
                 };
@@ -107,7 +138,7 @@ impl Deploy<'_> {
                 all.extend(labels);
                 let open = || Lookout::open(client, namespace, &self.labels);
                 let lookout = self.lookout.clone().unwrap_or_else(open);
-                let pods = Pods::new(job, client.clone(), namespace, all, lookout, clock.clone());
+                let pods = Pods::new(job, client.clone(), namespace, all, lookout, retry.clone()).behind(&self.mask);
                 (spec, book, Box::new(if settings.follow_logs { pods.heard_by(&self.events) } else { pods }))
             }
         }))
@@ -121,13 +152,13 @@ impl Deploy<'_> {
         };
         let mut ids: BTreeSet<String> = self.books.snapshot().into_iter().filter_map(is_going).collect();
         if let Some(mut lookout) = self.lookout.clone() {
-            match lookout.ready().await {
+            match lookout.ready(&self.retry).await {
                 Ok(()) => ids.extend(lookout.job_ids()),
                 Err(error) => self.break_off(error),
             }
         }
         for id in ids {
-            let was_driven = self.lock().driven.contains(&id);
+            let was_driven = self.notes.with(|notes| notes.driven.contains(&id));
             if !was_driven && let Err(error) = self.settle_one(&id).await {
                 self.break_off(error);
             }
@@ -151,10 +182,10 @@ impl Deploy<'_> {
         });
         let mut book = self.books.book(id, BTreeMap::new())?;
         let spec = Spec { effort: Effort::Settle, keep: job.keep, ..self.spec(id, &Inputs::default()) };
-        let (client, clock) = (self.manager.client.clone(), self.manager.clock.clone());
         let namespace = &self.manager.release.namespace;
-        let mut attempts = Pods::new(job, client, namespace, self.labels.clone(), lookout, clock.clone());
-        drive(&spec, &mut book, &mut attempts, &clock, &self.events, &self.cancellation).await.map(drop)
+        let (client, labels) = (self.client.clone(), self.labels.clone());
+        let mut attempts = Pods::new(job, client, namespace, labels, lookout, self.retry.clone()).behind(&self.mask);
+        drive(&spec, &mut book, &mut attempts, &self.retry).await.map(drop)
     }
 
     fn context(&self, entry: &Entry, occasion: Occasion) -> Context {
@@ -163,7 +194,7 @@ impl Deploy<'_> {
             (name.to_owned(), found.map(|component| component.configuration()).unwrap_or_default())
         });
         Context {
-            client: self.manager.client.clone(),
+            client: self.client.clone(),
             release: Arc::clone(&self.manager.release),
             component,
             occasion,
@@ -174,6 +205,7 @@ impl Deploy<'_> {
             nonce: self.manager.settings.nonce.clone(),
             events: self.events.clone(),
             lines: Arc::default(),
+            mask: self.mask.share(),
         }
     }
 
@@ -189,8 +221,7 @@ impl Deploy<'_> {
     }
 
     async fn spec_of_pod(&self, entry: &Entry, job: &PodJob) -> Result<Spec, Error> {
-        let manager = self.manager;
-        let inputs = inputs(&manager.client, &manager.release.namespace, job, &manager.clock).await?;
+        let inputs = inputs(&self.client, &self.manager.release.namespace, job, &self.retry).await?;
         Ok(Spec {
             run: job.run,
             on_supersede: job.on_supersede,

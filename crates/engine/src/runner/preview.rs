@@ -1,6 +1,8 @@
 //! What a deploy would do, without doing it.
 
+use super::stage::{Due, UNCHANGED};
 use super::{Deploy, Manager};
+use crate::call;
 use crate::component::Decision;
 use crate::error::Error;
 use crate::event::Events;
@@ -56,26 +58,31 @@ impl Manager {
         if !problems.is_empty() {
             return Err(Error::Registry(problems));
         }
-        let books = Books::open(self.client.clone(), self.owner(), self.clock.clone()).await?;
-        let deploy = self.begin(registry, books, CancellationToken::new(), Events::nowhere());
+        let (client, cancellation, events) = (call::bounded(&self.client), CancellationToken::new(), Events::nowhere());
+        let books = Books::open(client.clone(), self.owner(), None, self.retry(&cancellation, &events)).await?;
+        let deploy = self.begin(registry, client, None, books, cancellation, events);
         deploy.decide().await;
-        let decisions = std::mem::take(&mut deploy.lock().decisions);
+        let decisions = deploy.notes.with(|notes| std::mem::take(&mut notes.decisions));
         let mut jobs = Vec::new();
         for entry in registry.jobs() {
-            let occasion = match entry.when.scope.component().map(|name| decisions.get(name)) {
-                None => Some(self.occasion()),
-                Some(Some(Ok(decision))) => decision.occasion(),
+            let decided = entry.when.scope.component().map(|name| decisions.get(name));
+            let due = match decided {
+                None => Some(Due::at(self.occasion())),
+                Some(Some(Ok(decision))) => {
+                    Some(decision.occasion().map_or_else(|| deploy.due_if_unchanged(), Due::at))
+                }
                 Some(_) => None,
             };
-            let (would, reason) = match occasion {
-                Some(occasion) => deploy.preview(entry, occasion).await?,
-                None => (Would::Skip, "its component is unchanged".to_owned()),
+            let (would, reason) = match due.map(|due| deploy.occasion_of(entry, due)) {
+                Some(Some(occasion)) => deploy.preview(entry, occasion).await?,
+                Some(None) => (Would::Skip, UNCHANGED.to_owned()),
+                None => (Would::Skip, "its component is not deployed".to_owned()),
             };
             let (scope, phase) = (entry.when.scope.clone(), entry.when.phase);
             jobs.push(JobPreview { id: entry.id.clone(), scope, phase, would, reason });
         }
         let names = registry.components().iter().map(|component| component.name().to_owned());
-        let unknown = || Err("nobody asked".to_owned());
+        let unknown = || Ok(Decision::Unchanged("not selected by `--component`".to_owned()));
         let components =
             names.map(|name| (name.clone(), decisions.get(&name).cloned().unwrap_or_else(unknown))).collect();
         Ok(Preview { components, jobs })
@@ -84,8 +91,8 @@ impl Manager {
 
 impl Deploy<'_> {
     async fn preview(&self, entry: &Entry, occasion: Occasion) -> Result<(Would, String), Error> {
-        if let Some(reason) = self.leave_out(entry, occasion) {
-            return Ok((Would::Skip, reason));
+        if let Some(left) = self.leave_out(entry, occasion) {
+            return Ok((Would::Skip, left.reason(occasion).to_owned()));
         }
         let prepared = match self.prepare(entry, occasion).await? {
             Ok(prepared) => prepared,
@@ -100,8 +107,8 @@ impl Deploy<'_> {
         let step = machine::step(&spec, book.ledger(), &first, self.manager.clock.now());
         let step = match step {
             Step::Ask => match attempts.ask().await {
-                Ok(Needed::No(reason)) => return Ok((Would::Skip, format!("not needed: {reason}"))),
-                Ok(Needed::Yes) => {
+                Ok(Some(Needed::No(reason))) => return Ok((Would::Skip, format!("not needed: {reason}"))),
+                Ok(Some(Needed::Yes) | None) => {
                     let asked = Observed { needed: Some(Needed::Yes), ..first };
                     machine::step(&spec, book.ledger(), &asked, self.manager.clock.now())
                 }

@@ -1,15 +1,15 @@
 //! The stages of a deploy: the jobs of a phase, and components with their phases.
 
-use super::{Deploy, tell};
-use crate::component::Decision;
+use super::notes::Shared;
+use super::{CANCELLED, Deploy};
+use crate::component::{Component, Decision};
 use crate::event::Event;
 use crate::graph::{Flow, Node, walk};
-use crate::job::{Occasion, Phase, Scope};
+use crate::job::{Failure, Occasion, Phase, Scope};
 use crate::registry::Entry;
-use crate::report::{Action, ComponentReport, JobOutcome, JobReport, PhaseReport, Span, between};
+use crate::report::{Action, ComponentFailure, ComponentReport, JobOutcome, JobReport, PhaseReport, Span, between};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::time::Duration;
 
 /// How a stage ended, and what its end waited for.
@@ -24,9 +24,38 @@ impl Stage {
     }
 }
 
+/// Which jobs of a phase are due.
+#[derive(Clone, Copy)]
+pub(super) enum Due {
+    /// All, on this install or upgrade.
+    All(Occasion),
+    /// Those that an earlier deploy owes: their component is unchanged.
+    Owed,
+}
+
+impl Due {
+    pub(super) fn at(occasion: Occasion) -> Self {
+        Self::All(occasion)
+    }
+}
+
 impl Deploy<'_> {
+    /// The install or upgrade that a job is due for; none if it is not due.
+    pub(super) fn occasion_of(&self, entry: &Entry, due: Due) -> Option<Occasion> {
+        let owed = self.manager.settings.owed.get(&entry.id).copied();
+        owed.or(match due {
+            Due::All(occasion) => Some(occasion),
+            Due::Owed => None,
+        })
+    }
+
+    /// Which jobs of a component that is unchanged are due.
+    pub(super) fn due_if_unchanged(&self) -> Due {
+        if self.manager.settings.nonce.is_empty() { Due::Owed } else { Due::All(Occasion::Upgrade) }
+    }
+
     /// Runs the jobs of a phase, in the order of `after`.
-    pub(super) async fn phase(&self, scope: &Scope, phase: Phase, occasion: Occasion, after: &[usize]) -> Stage {
+    pub(super) async fn phase(&self, scope: &Scope, phase: Phase, due: Due, after: &[usize]) -> Stage {
         let entries = self.registry.jobs_of(scope, phase);
         if entries.is_empty() {
             return Stage { flow: Flow::Open, spans: after.to_vec() };
@@ -35,17 +64,21 @@ impl Deploy<'_> {
         let started = self.manager.clock.now();
         let nodes: Vec<Node> =
             entries.iter().map(|entry| Node { name: entry.id.clone(), after: entry.after.clone() }).collect();
-        let spans: Mutex<BTreeMap<&str, usize>> = Mutex::default();
-        let flow = Mutex::new(Flow::Open);
+        let spans: Shared<BTreeMap<&str, usize>> = Shared::new(BTreeMap::new());
+        let flow = Shared::new(Flow::Open);
         let run = |index: usize| {
             let (entry, spans, flow) = (entries[index], &spans, &flow);
             async move {
+                let Some(occasion) = self.occasion_of(entry, due) else {
+                    self.skip_job(entry, UNCHANGED);
+                    return Flow::Open;
+                };
                 let (span, job_flow) = self.timed_job(entry, occasion, after, spans).await;
                 if let Some(span) = span {
-                    lock(spans).insert(entry.id.as_str(), span);
+                    spans.with(|spans| spans.insert(entry.id.as_str(), span));
                 }
                 if job_flow == Flow::Blocked {
-                    *lock(flow) = Flow::Blocked;
+                    flow.with(|flow| *flow = Flow::Blocked);
                 }
                 job_flow
             }
@@ -54,9 +87,9 @@ impl Deploy<'_> {
             |index: usize, by: &str| self.skip_job(entries[index], &format!("`{by}` comes before it and failed"));
         walk(&nodes, self.manager.settings.parallel, run, skip).await;
         let took = between(started, self.manager.clock.now());
-        self.lock().phases.push(PhaseReport { scope: scope.clone(), phase, took });
-        let spans: Vec<usize> = lock(&spans).values().copied().collect();
-        let flow = lock(&flow).clone();
+        self.notes.with(|notes| notes.phases.push(PhaseReport { scope: scope.clone(), phase, took }));
+        let spans: Vec<usize> = spans.with(|spans| spans.values().copied().collect());
+        let flow = flow.with(|flow| flow.clone());
         Stage { flow, spans: if spans.is_empty() { after.to_vec() } else { spans } }
     }
 
@@ -66,13 +99,13 @@ impl Deploy<'_> {
         entry: &'e Entry,
         occasion: Occasion,
         after: &[usize],
-        spans: &Mutex<BTreeMap<&'e str, usize>>,
+        spans: &Shared<BTreeMap<&'e str, usize>>,
     ) -> (Option<usize>, Flow) {
         let started = self.manager.clock.now();
         let (report, flow) = self.job(entry, occasion).await;
         let before: Vec<usize> = match entry.after.as_slice() {
             [] => after.to_vec(),
-            names => names.iter().filter_map(|name| lock(spans).get(name.as_str()).copied()).collect(),
+            names => spans.with(|spans| names.iter().filter_map(|name| spans.get(name.as_str()).copied()).collect()),
         };
         let has_run = report.outcome != JobOutcome::Skipped;
         let span = has_run.then(|| self.note_span(format!("job {}", entry.id), started, before));
@@ -82,14 +115,15 @@ impl Deploy<'_> {
 
     fn note_span(&self, name: String, started: Timestamp, after: Vec<usize>) -> usize {
         let ended = self.manager.clock.now();
-        let mut notes = self.lock();
-        notes.spans.push(Span { name, started, ended, after });
-        notes.spans.len() - 1
+        self.notes.with(|notes| {
+            notes.spans.push(Span { name, started, ended, after });
+            notes.spans.len() - 1
+        })
     }
 
     pub(super) fn note_job(&self, report: JobReport) {
         self.events.send(Event::JobDone(report.clone()));
-        self.lock().jobs.insert(report.id.clone(), report);
+        self.notes.with(|notes| notes.jobs.insert(report.id.clone(), report));
     }
 
     pub(super) fn skip_phase(&self, scope: &Scope, phase: Phase, reason: &str) {
@@ -105,18 +139,18 @@ impl Deploy<'_> {
     /// Deploys the components, each as soon as what it depends on is there.
     pub(super) async fn components(&self, before: &Stage) -> Stage {
         let nodes = self.registry.component_nodes();
-        let spans: Mutex<BTreeMap<String, Vec<usize>>> = Mutex::default();
-        let flow = Mutex::new(Flow::Open);
+        let spans: Shared<BTreeMap<String, Vec<usize>>> = Shared::new(BTreeMap::new());
+        let flow = Shared::new(Flow::Open);
         let run = |index: usize| {
             let (node, spans, flow) = (&nodes[index], &spans, &flow);
             async move {
-                let waited: Vec<usize> =
-                    node.after.iter().filter_map(|name| lock(spans).get(name).cloned()).flatten().collect();
+                let waited: Vec<usize> = spans
+                    .with(|spans| node.after.iter().filter_map(|name| spans.get(name).cloned()).flatten().collect());
                 let after = if waited.is_empty() { before.spans.clone() } else { waited };
                 let stage = self.component(index, &after).await;
-                lock(spans).insert(node.name.clone(), stage.spans);
+                spans.with(|spans| spans.insert(node.name.clone(), stage.spans));
                 if stage.flow == Flow::Blocked {
-                    *lock(flow) = Flow::Blocked;
+                    flow.with(|flow| *flow = Flow::Blocked);
                 }
                 stage.flow
             }
@@ -125,8 +159,8 @@ impl Deploy<'_> {
             self.skip_component(&nodes[index].name, &format!("it depends on `{by}`, which failed"));
         };
         walk(&nodes, self.manager.settings.parallel, run, skip).await;
-        let ends: Vec<usize> = lock(&spans).values().flatten().copied().collect();
-        let flow = lock(&flow).clone();
+        let ends: Vec<usize> = spans.with(|spans| spans.values().flatten().copied().collect());
+        let flow = flow.with(|flow| flow.clone());
         Stage { flow, spans: if ends.is_empty() { before.spans.clone() } else { ends } }
     }
 
@@ -135,71 +169,118 @@ impl Deploy<'_> {
         let component = &self.registry.components()[index];
         let name = component.name();
         let scope = Scope::Component(name.to_owned());
+        if !self.is_selected(name) {
+            self.skip_jobs_of(name, "its component is not selected by `--component`");
+            self.note_component(name, Ending::skipped("not selected by `--component`"), None, Duration::ZERO);
+            return Stage { flow: Flow::Open, spans: after.to_vec() };
+        }
         if self.cancellation.is_cancelled() {
-            self.skip_component(name, "the deploy was cancelled");
+            self.skip_component(name, CANCELLED);
             return Stage::blocked();
         }
-        let decision = match self.lock().decisions.get(name).cloned() {
+        let decision = match self.notes.with(|notes| notes.decisions.get(name).cloned()) {
             Some(Ok(decision)) => decision,
             Some(Err(reason)) => {
-                self.skip_jobs_of(name, "nobody can tell whether its component has to be deployed");
-                self.note_component(name, Action::Failed, reason, None, Duration::ZERO);
+                self.skip_jobs_of(name, "its component could not be checked for changes");
+                self.note_component(name, Ending::failed(reason), None, Duration::ZERO);
                 return Stage::blocked();
             }
             None => Decision::Unchanged(String::new()),
         };
-        let reason = decision.reason().to_owned();
-        let Some(occasion) = decision.occasion() else {
-            self.skip_jobs_of(name, "its component is unchanged");
-            self.note_component(name, Action::Unchanged, reason, Some(decision), Duration::ZERO);
-            return Stage { flow: Flow::Open, spans: after.to_vec() };
+        match decision.occasion() {
+            Some(occasion) => self.deploy_component(&**component, &scope, decision, occasion, after).await,
+            None => self.keep_component(name, &scope, decision, after).await,
+        }
+    }
+
+    /// A component that is unchanged. Its jobs run only if they are forced, or owed by an earlier deploy.
+    async fn keep_component(&self, name: &str, scope: &Scope, decision: Decision, after: &[usize]) -> Stage {
+        let due = self.due_if_unchanged();
+        let unchanged = Ending { action: Action::Unchanged, reason: decision.reason().to_owned(), failure: None };
+        let mut stage = Stage { flow: Flow::Open, spans: after.to_vec() };
+        for phase in [Phase::Pre, Phase::Post] {
+            if stage.flow == Flow::Blocked || self.cancellation.is_cancelled() {
+                self.skip_phase(scope, phase, "a job before it failed, or the deploy was cancelled");
+                continue;
+            }
+            stage = self.phase(scope, phase, due, &stage.spans).await;
+        }
+        let ending = match stage.flow {
+            Flow::Open => unchanged,
+            Flow::Blocked => Ending::job_failed("a job of it failed"),
         };
-        let pre = self.phase(&scope, Phase::Pre, occasion, after).await;
+        self.note_component(name, ending, Some(decision), Duration::ZERO);
+        stage
+    }
+
+    /// A component that has changed: its pre-jobs, itself, its post-jobs.
+    async fn deploy_component(
+        &self,
+        component: &dyn Component,
+        scope: &Scope,
+        decision: Decision,
+        occasion: Occasion,
+        after: &[usize],
+    ) -> Stage {
+        let name = component.name();
+        let reason = decision.reason().to_owned();
+        let pre = self.phase(scope, Phase::Pre, Due::at(occasion), after).await;
         if pre.flow == Flow::Blocked || self.cancellation.is_cancelled() {
-            let why = if pre.flow == Flow::Blocked { "a pre-job of it failed" } else { "the deploy was cancelled" };
-            self.skip_phase(&scope, Phase::Post, "its component was not deployed");
-            let action = if pre.flow == Flow::Blocked { Action::Failed } else { Action::Skipped };
-            self.note_component(name, action, why.to_owned(), Some(decision), Duration::ZERO);
+            self.skip_phase(scope, Phase::Post, "its component was not deployed");
+            let ending = match pre.flow {
+                Flow::Blocked => Ending::job_failed("a pre-job failed"),
+                Flow::Open => Ending::skipped(CANCELLED),
+            };
+            self.note_component(name, ending, Some(decision), Duration::ZERO);
             return Stage::blocked();
         }
         self.events.send(Event::Deploying { component: name.to_owned(), occasion });
         let started = self.manager.clock.now();
         let context = self.deploy_context(name);
-        let deployed = component.deploy(&context, occasion).await;
+        let deployed = match self.hide_secrets().await {
+            Ok(()) => component.deploy(&context, occasion).await,
+            Err(error) => {
+                let failure = Failure::new(error.whole_message());
+                self.break_off(error);
+                Err(failure)
+            }
+        };
         let took = between(started, self.manager.clock.now());
         let span = self.note_span(format!("component {name}"), started, pre.spans);
         if let Err(failure) = deployed {
-            self.skip_phase(&scope, Phase::Post, "the deploy of its component failed");
-            self.note_component(name, Action::Failed, tell(&failure), Some(decision), took);
+            let why = self.mask.apply(&failure.whole_message());
+            self.skip_phase(scope, Phase::Post, "the deploy of its component failed");
+            self.note_component(name, Ending::failed(why.clone()), Some(decision), took);
             if failure.does_end_deploy() {
-                self.abort(format!("component `{name}` ended the deploy: {}", tell(&failure)));
+                self.abort(format!("component `{name}` ended the deploy: {why}"));
             }
             return Stage::blocked();
         }
-        let post = self.phase(&scope, Phase::Post, occasion, &[span]).await;
-        let done = match occasion {
-            Occasion::Install => Action::Installed,
-            Occasion::Upgrade => Action::Upgraded,
-        };
+        let post = self.phase(scope, Phase::Post, Due::at(occasion), &[span]).await;
         if post.flow == Flow::Blocked {
-            self.note_component(name, Action::Failed, "a post-job of it failed".to_owned(), Some(decision), took);
+            self.note_component(name, Ending::job_failed("a post-job failed"), Some(decision), took);
             return Stage::blocked();
         }
+        // A cancelled deploy has skipped post-jobs, so the next one has to come back to it.
         let completed = if self.cancellation.is_cancelled() { Ok(()) } else { component.complete(&context).await };
-        match completed {
-            Ok(()) => self.note_component(name, done, reason, Some(decision), took),
-            Err(failure) => {
-                self.note_component(name, Action::Failed, tell(&failure), Some(decision), took);
-                return Stage::blocked();
-            }
+        if let Err(failure) = completed {
+            let why = self.mask.apply(&failure.whole_message());
+            self.note_component(name, Ending::failed(why), Some(decision), took);
+            return Stage::blocked();
         }
+        let action = match (&decision, occasion) {
+            (Decision::Remove(_), _) => Action::Removed,
+            (_, Occasion::Install) => Action::Installed,
+            (_, Occasion::Upgrade) => Action::Upgraded,
+        };
+        self.note_component(name, Ending { action, reason, failure: None }, Some(decision), took);
         Stage { flow: Flow::Open, spans: post.spans }
     }
 
     pub(super) fn skip_component(&self, name: &str, reason: &str) {
         self.skip_jobs_of(name, reason);
-        let decision = self.lock().decisions.get(name).and_then(|decided| decided.clone().ok());
-        self.note_component(name, Action::Skipped, reason.to_owned(), decision, Duration::ZERO);
+        let decision = self.notes.with(|notes| notes.decisions.get(name).and_then(|decided| decided.clone().ok()));
+        self.note_component(name, Ending::skipped(reason), decision, Duration::ZERO);
     }
 
     fn skip_jobs_of(&self, name: &str, reason: &str) {
@@ -208,13 +289,37 @@ impl Deploy<'_> {
         self.skip_phase(&scope, Phase::Post, reason);
     }
 
-    fn note_component(&self, name: &str, action: Action, reason: String, decision: Option<Decision>, took: Duration) {
+    fn note_component(&self, name: &str, ending: Ending, decision: Option<Decision>, took: Duration) {
+        let Ending { action, reason, failure } = ending;
         let event = Event::ComponentDone { component: name.to_owned(), action, reason: reason.clone(), took };
         self.events.send(event);
-        let report = ComponentReport { name: name.to_owned(), action, reason, decision, took };
-        self.lock().components.insert(name.to_owned(), report);
+        let report = ComponentReport { name: name.to_owned(), action, reason, failure, decision, took };
+        self.notes.with(|notes| notes.components.insert(name.to_owned(), report));
     }
 }
+
+/// How a component ended.
+struct Ending {
+    action: Action,
+    reason: String,
+    failure: Option<ComponentFailure>,
+}
+
+impl Ending {
+    fn skipped(reason: &str) -> Self {
+        Self { action: Action::Skipped, reason: reason.to_owned(), failure: None }
+    }
+
+    fn failed(reason: String) -> Self {
+        Self { action: Action::Failed, reason, failure: Some(ComponentFailure::Component) }
+    }
+
+    fn job_failed(reason: &str) -> Self {
+        Self { action: Action::Failed, reason: reason.to_owned(), failure: Some(ComponentFailure::Job) }
+    }
+}
+
+pub(super) const UNCHANGED: &str = "its component is unchanged";
 
 /// The report on a job that did not run.
 pub(super) fn skipped(entry: &Entry, reason: &str) -> JobReport {
@@ -228,8 +333,4 @@ pub(super) fn skipped(entry: &Entry, reason: &str) -> JobReport {
         attempts: 0,
         took: Duration::ZERO,
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -4,3 +4,4 @@ mod crash;
 mod pods;
 mod runner;
 mod support;
+mod weather;

@@ -148,7 +148,7 @@ async fn a_refused_job_tells_what_the_cluster_said() {
     job.template["spec"]["containers"][0]["image"] = json!("");
     let report = lab.deploy("1", &registry([job])).await.unwrap();
     let told = told(&report).remove(0);
-    assert!(told.starts_with("migrate Failed the cluster refused its Job: Job.batch \"shop-migrate-"), "{told}");
+    assert!(told.starts_with("migrate Failed the API server refused its Job: Job.batch \"shop-migrate-"), "{told}");
     assert!(told.contains("spec.template.spec.containers[0].image: Required value"), "{told}");
 }
 
@@ -172,7 +172,7 @@ async fn a_job_that_a_stranger_deletes_is_unknown_and_not_run_again_by_itself() 
     stranger.await.unwrap();
     assert_eq!(report.jobs[0].outcome, JobOutcome::Unknown);
     let again = lab.deploy("2", &registry([pod("migrate", line)])).await.unwrap();
-    assert!(told(&again)[0].contains("nobody saw how run 1 ended"), "{:?}", told(&again));
+    assert!(told(&again)[0].contains("result of run 1 unknown"), "{:?}", told(&again));
     assert_eq!(lab.starts_of(line), 1);
     let mut job = pod("migrate", line);
     job.on_unknown = OnUnknown::RunAgain;

@@ -5,7 +5,7 @@
 use crate::support::{Lab, Part, pod, release, told};
 use jobwright_engine::{
     Action, Context, Decision, DeployOutcome, Error, Event, Events, Exceptions, Failure, Job, JobOutcome, Needed,
-    Occasion, OnFailure, Registry, Release, Retires, Retries, RunPolicy, Settings, When, async_trait,
+    Occasion, OnFailure, Past, Registry, Release, Retires, Retries, RunPolicy, Settings, When, async_trait,
 };
 use serde_json::json;
 use std::sync::{Arc, Mutex};
@@ -185,7 +185,7 @@ async fn a_failed_pre_job_stops_its_component_and_what_depends_on_it() {
     assert_eq!(
         components,
         [
-            (Action::Failed, "a pre-job of it failed"),
+            (Action::Failed, "a pre-job failed"),
             (Action::Skipped, "it depends on `db`, which failed"),
             (Action::Installed, "it is new"),
         ]
@@ -314,7 +314,7 @@ async fn a_cancellation_reaches_every_job_and_those_that_ignore_it_are_abandoned
         [
             "listens Failed cancelled with the deploy",
             "deaf Failed cancelled with the deploy",
-            "migrate Unknown run 1 was left running; the next deploy takes it up",
+            "migrate Unknown run 1 was left running; the next deploy waits for it",
             "api-before Skipped the deploy was cancelled",
         ]
     );
@@ -365,8 +365,8 @@ async fn occasions_and_selections_are_observed() {
     assert_eq!(
         told(&report),
         [
-            "fresh Skipped it does not run on upgrade",
-            "left-out Skipped left out by `--skip`",
+            "fresh Skipped runs on install only",
+            "left-out Skipped not selected by `--only` or `--skip`; due at the next deploy",
             "runs Succeeded run 1",
             "first-time Succeeded run 1",
         ]
@@ -382,7 +382,9 @@ async fn guards_refuse_before_anything_is_changed() {
     let mut registry = Registry::new();
     registry.job(Step { retires: Retires::At("2.0.0".parse().unwrap()), ..step(&diary, "old", When::before_all()) });
     let deploy = |from: Option<&str>, to: &str, settings: Settings| {
-        let release = Release { previous: from.map(|from| from.parse().unwrap()), ..release(Some(to)) };
+        let version = from.map(|from| from.parse().unwrap());
+        let past = Past { is_installed: version.is_some(), version, attempted: None };
+        let release = Release { past, ..release(Some(to)) };
         let (manager, registry) = (lab.manager_of(release, settings), &registry);
         async move { manager.deploy(registry, CancellationToken::new(), Events::nowhere()).await }
     };

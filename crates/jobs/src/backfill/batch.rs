@@ -1,8 +1,9 @@
-//! Batches: as many objects as go together, bounded in bytes and in number, each with an id that stays the same.
+//! Batches: as many objects as go together, bounded in bytes and in number, each with an id and an idempotency key.
 
 use super::cut::{Cutter, Fate, Unreadable};
 use super::sinks::remote_write::Series;
 use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
 use std::fmt;
 
 /// How large batches are at most.
@@ -20,7 +21,8 @@ impl Default for BatchLimits {
     }
 }
 
-/// What tells a batch from every other, in this run and in all others. A batch that is sent again has the same.
+/// What a batch is called: its place in a run. Two processes of one run may send different content under one id, if the
+/// snapshot of a list has expired in between; [`Batch::key`] tells them apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BatchId {
     /// The run.
@@ -42,12 +44,22 @@ impl fmt::Display for BatchId {
 pub struct Batch {
     /// What it is called.
     pub id: BatchId,
+    /// Its idempotency key: the id, and a hash of the content before it is compressed. The same key has the same content.
+    pub key: String,
     /// How many objects it has.
     pub records: usize,
     /// How large it was before it was compressed.
     pub size: usize,
     /// What is sent.
     pub body: Bytes,
+}
+
+impl BatchId {
+    /// The idempotency key of a batch with this content.
+    pub(crate) fn key(&self, content: &[u8]) -> String {
+        let digest = Sha256::digest(content);
+        digest.iter().take(8).fold(format!("{self}-"), |key, byte| format!("{key}{byte:02x}"))
+    }
 }
 
 /// What objects are written as.
@@ -202,6 +214,16 @@ mod tests {
             }
             prop_assert_eq!(next, sizes.len());
         }
+    }
+
+    #[test]
+    fn a_key_is_the_same_for_the_same_content_only() {
+        let id = BatchId { run: "r".to_owned(), kind: "pods".to_owned(), number: 7 };
+        assert_eq!(id.key(b"{}\n"), "r/pods/000007-ca3d163bab055381");
+        assert_eq!(id.key(b"{}\n"), id.key(b"{}\n"));
+        assert_ne!(id.key(b"{}\n"), id.key(b"{}\n{}\n"));
+        let next = BatchId { number: 8, ..id.clone() };
+        assert_ne!(id.key(b"{}\n"), next.key(b"{}\n"));
     }
 
     #[test]

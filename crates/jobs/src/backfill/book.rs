@@ -1,5 +1,6 @@
 //! What has arrived, in memory and in the checkpoint: everything that is said in the end is read from here.
 
+use super::Once;
 use super::checkpoint::{Checkpoint, CheckpointError, CheckpointStore, Completed, Position, Progress, State};
 use super::summary::{Counts, Problem};
 use jobwright_engine::Clock;
@@ -109,11 +110,14 @@ impl Book {
         self.lock().over = true;
     }
 
-    /// Notes that all of it has arrived, and for which key.
-    pub(crate) fn complete(&self, key: &str) {
+    /// Notes that all of it has arrived, for which key and after which forced deploy.
+    pub(crate) fn complete(&self, once: &Once) {
         let mut checkpoint = self.lock();
         let run = checkpoint.run.clone();
-        checkpoint.completed = Some(Completed { key: key.to_owned(), since: self.clock.now(), run });
+        let Once { key, forced, .. } = once.clone();
+        // A run that does not look for forced deploys answers those that were answered before.
+        let forced = forced.max(checkpoint.completed.take().and_then(|completed| completed.forced));
+        checkpoint.completed = Some(Completed { key, since: self.clock.now(), run, forced });
     }
 
     /// Writes the checkpoint, unless that was done a moment ago and need not be done now.

@@ -4,6 +4,7 @@ mod config_map;
 mod file;
 
 pub use config_map::ConfigMapCheckpoint;
+pub(crate) use config_map::LABEL;
 pub use file::FileCheckpoint;
 
 use super::Once;
@@ -53,6 +54,9 @@ pub struct Completed {
     pub since: Timestamp,
     /// What the run is called.
     pub run: String,
+    /// When the last forced deploy before it was noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forced: Option<Timestamp>,
 }
 
 /// How far a kind has come.
@@ -169,7 +173,8 @@ impl Checkpoint {
 pub(crate) fn find_completed(found: Option<&Checkpoint>, once: Option<&Once>, now: Timestamp) -> Option<Completed> {
     let once = once.filter(|once| !once.force)?;
     let holds = |since| once.holds.is_none_or(|holds| age(since, now) <= holds);
-    found?.completed.clone().filter(|completed| completed.key == once.key && holds(completed.since))
+    let is_same = |completed: &Completed| completed.key == once.key && completed.forced >= once.forced;
+    found?.completed.clone().filter(|completed| is_same(completed) && holds(completed.since))
 }
 
 fn age(since: Timestamp, now: Timestamp) -> Duration {
@@ -228,9 +233,10 @@ mod tests {
 
     #[test]
     fn only_the_same_key_makes_a_run_needless() {
-        let completed = Completed { key: "k1".to_owned(), since: Timestamp::UNIX_EPOCH, run: "r0".to_owned() };
+        let completed =
+            Completed { key: "k1".to_owned(), since: Timestamp::UNIX_EPOCH, run: "r0".to_owned(), forced: None };
         let kept = Checkpoint { completed: Some(completed.clone()), ..checkpoint() };
-        let once = |key: &str, force| Once { key: key.to_owned(), holds: None, force };
+        let once = |key: &str, force| Once { key: key.to_owned(), holds: None, force, forced: None };
         let held = |seconds| Once { holds: Some(Duration::from_secs(seconds)), ..once("k1", false) };
         let now = Timestamp::from_second(60).unwrap();
         for (found, asked, needless) in [
@@ -239,6 +245,7 @@ mod tests {
             (Some(&kept), Some(held(60)), true),
             (Some(&kept), Some(held(59)), false),
             (Some(&kept), Some(once("k2", false)), false),
+            (Some(&kept), Some(Once { forced: Some(now), ..once("k1", false) }), false),
             (Some(&kept), None, false),
             (Some(&checkpoint()), Some(once("k1", false)), false),
             (None, Some(once("k1", false)), false),

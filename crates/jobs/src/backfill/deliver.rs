@@ -59,6 +59,7 @@ async fn deliver(shared: &Shared, kind: &str, full: Full, mark: Mark, sent: &Cou
     let Full { body, records } = full;
     let size = body.len();
     let id = BatchId { run: shared.run.clone(), kind: kind.to_owned(), number: mark.batch };
+    let key = id.key(&body);
     let packed = match shared.sink.form() {
         Form::Lines(compression) => compression.pack(body),
         Form::Series(_) => remote_write::pack(&body),
@@ -68,7 +69,7 @@ async fn deliver(shared: &Shared, kind: &str, full: Full, mark: Mark, sent: &Cou
     let mut room = Vec::new();
     let delivered = match packed {
         Ok(body) => {
-            let batch = Batch { id: id.clone(), records, size, body };
+            let batch = Batch { id: id.clone(), key, records, size, body };
             let sent = send(shared, &batch).await?;
             room = batch.body.try_into_mut().map(Vec::from).unwrap_or_default();
             sent
@@ -94,7 +95,7 @@ async fn deliver(shared: &Shared, kind: &str, full: Full, mark: Mark, sent: &Cou
         }
     }
     drop(turn);
-    shared.save(false).await;
+    shared.save().await;
     Ok(room)
 }
 

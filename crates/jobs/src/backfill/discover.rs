@@ -97,6 +97,11 @@ impl Catalogue {
         self.entries.is_empty()
     }
 
+    /// Every listable kind at every version, whether it is captured or not.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &Kind> + Clone {
+        self.entries.iter().map(|entry| &entry.kind)
+    }
+
     /// Every kind at its preferred version, once; without what is no state.
     pub fn all(&self) -> Vec<Kind> {
         let preferred = self.entries.iter().filter(|entry| entry.is_preferred);

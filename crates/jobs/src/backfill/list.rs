@@ -6,10 +6,11 @@ use super::patience::{Patience, read_retry_after};
 use super::summary::Problem;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
-use jobwright_engine::{Clock, Refusal};
+use jobwright_engine::{Answer, Clock, Refusal, classify};
 use kube::Client;
 use kube::client::Body;
 use kube::core::Status;
+use kube::core::response::reason;
 use std::time::Duration;
 
 /// A page that is larger than this is asked for again with fewer objects.
@@ -18,6 +19,8 @@ const LARGEST_PAGE: usize = 16 * 1024 * 1024;
 const LARGEST_STATUS: usize = 64 * 1024;
 /// How long a server may say nothing in the middle of an answer.
 const SILENCE: Duration = Duration::from_mins(1);
+/// How long a whole answer may take, however steadily it trickles.
+const ANSWER: Duration = Duration::from_mins(5);
 
 /// What whole objects are asked for with, and what their metadata alone is: servers that cannot do that send all.
 const WHOLE: &str = "application/json";
@@ -66,8 +69,8 @@ pub(crate) struct Lister {
     pub(crate) patience: Patience,
 }
 
-/// One answer.
-enum Answer {
+/// What one call came to.
+enum Reply {
     Fetched(Fetched),
     /// It may do better, perhaps after this time.
     Passing(Problem, Option<Duration>),
@@ -112,10 +115,11 @@ impl Lister {
     ) -> Result<Fetched, Problem> {
         let mut trying = self.patience.begin();
         loop {
-            match self.ask(query, &mut room).await {
-                Answer::Fetched(fetched) => return Ok(fetched),
-                Answer::Refused(problem) => return Err(problem),
-                Answer::Passing(problem, asked) => match trying.pause(asked) {
+            let asked = tokio::time::timeout(ANSWER, self.ask(query, &mut room)).await;
+            match asked.unwrap_or_else(|_| Reply::Passing(Problem::of("the answer does not end"), None)) {
+                Reply::Fetched(fetched) => return Ok(fetched),
+                Reply::Refused(problem) => return Err(problem),
+                Reply::Passing(problem, asked) => match trying.pause(asked) {
                     Some(pause) => {
                         retry(&problem, pause);
                         tokio::time::sleep(pause).await;
@@ -126,63 +130,68 @@ impl Lister {
         }
     }
 
-    async fn ask(&self, query: &Query, room: &mut Vec<u8>) -> Answer {
+    async fn ask(&self, query: &Query, room: &mut Vec<u8>) -> Reply {
         let accept = if self.selection.metadata_only { METADATA } else { WHOLE };
         let request = Request::builder().method(Method::GET).uri(query.address(&self.selection));
         let request = match request.header(header::ACCEPT, accept).body(Body::empty()) {
             Ok(request) => request,
-            Err(error) => return Answer::Refused(Problem::of(error.to_string())),
+            Err(error) => return Reply::Refused(Problem::of(error.to_string())),
         };
         let sent = tokio::time::timeout(SILENCE, self.client.send(request)).await;
         let response = match sent {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return refused(error),
-            Err(_) => return Answer::Passing(Problem::of("the server does not answer"), None),
+            Err(_) => return Reply::Passing(Problem::of("the server does not answer"), None),
         };
         let (parts, body) = response.into_parts();
         let most = if parts.status == StatusCode::OK { LARGEST_PAGE } else { LARGEST_STATUS };
         room.clear();
         match read(body, room, most).await {
             Ok(Whole::Yes) if parts.status == StatusCode::OK => match Page::read(std::mem::take(room)) {
-                Ok(page) => Answer::Fetched(Fetched::Page(page)),
-                Err(error) => Answer::Passing(Problem::of(format!("the answer is no list: {error}")), None),
+                Ok(page) => Reply::Fetched(Fetched::Page(page)),
+                Err(error) => Reply::Passing(Problem::of(format!("the answer is no list: {error}")), None),
             },
-            Ok(Whole::No) if parts.status == StatusCode::OK && query.limit > 1 => Answer::Fetched(Fetched::TooLarge),
+            Ok(Whole::No) if parts.status == StatusCode::OK && query.limit > 1 => Reply::Fetched(Fetched::TooLarge),
             Ok(Whole::No) if parts.status == StatusCode::OK => {
                 let message =
                     format!("one page is larger than {LARGEST_PAGE} bytes, and the server gives no smaller one");
-                Answer::Refused(Problem::of(message))
+                Reply::Refused(Problem::of(message))
             }
             Ok(_) => judge(query, parts.status, room, read_retry_after(&parts.headers, self.clock.now())),
-            Err(message) => Answer::Passing(Problem::of(message), None),
+            Err(message) => Reply::Passing(Problem::of(message), None),
         }
     }
 }
 
 /// What an answer means that is no page.
-fn judge(query: &Query, code: StatusCode, body: &[u8], asked: Option<Duration>) -> Answer {
-    let status: Status = serde_json::from_slice(body).unwrap_or_default();
+fn judge(query: &Query, code: StatusCode, body: &[u8], asked: Option<Duration>) -> Reply {
+    let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
+    status.code = code.as_u16();
     let message = match status.message.as_str() {
         "" => format!("the server answered {code}"),
         message => message.to_owned(),
     };
     let problem = Problem { status: Some(code.as_u16()), message };
-    match code.as_u16() {
-        410 => {
-            let token = status.metadata.and_then(|metadata| metadata.continue_).filter(|token| !token.is_empty());
-            Answer::Fetched(Fetched::Expired(token))
-        }
-        // Of a token that the server does not know any more, or never did.
-        400 if query.token.is_some() => Answer::Fetched(Fetched::Expired(None)),
-        408 | 429 | 500..=599 => Answer::Passing(problem, asked),
-        _ => Answer::Refused(problem),
+    if code == StatusCode::GONE || matches!(status.reason.as_str(), reason::EXPIRED | reason::GONE) {
+        let token = status.metadata.and_then(|metadata| metadata.continue_).filter(|token| !token.is_empty());
+        return Reply::Fetched(Fetched::Expired(token));
+    }
+    // A token that the server does not know any more, or never did.
+    if code == StatusCode::BAD_REQUEST && query.token.is_some() {
+        return Reply::Fetched(Fetched::Expired(None));
+    }
+    match classify(&kube::Error::Api(status.boxed())) {
+        Answer::TryAgain(after) => Reply::Passing(problem, asked.or(after)),
+        _ => Reply::Refused(problem),
     }
 }
 
-fn refused(error: kube::Error) -> Answer {
-    let is_passing = matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_));
-    let problem = Problem::of(Refusal::from(error).to_string());
-    if is_passing { Answer::Passing(problem, None) } else { Answer::Refused(problem) }
+fn refused(error: kube::Error) -> Reply {
+    let problem = |error| Problem::of(Refusal::from(error).to_string());
+    match classify(&error) {
+        Answer::TryAgain(after) => Reply::Passing(problem(error), after),
+        _ => Reply::Refused(problem(error)),
+    }
 }
 
 enum Whole {
@@ -237,10 +246,10 @@ mod tests {
             body.as_bytes(),
             None,
         ) {
-            Answer::Fetched(Fetched::Expired(token)) => format!("expired {token:?}"),
-            Answer::Fetched(_) => "fetched".to_owned(),
-            Answer::Passing(problem, _) => format!("passing {problem}"),
-            Answer::Refused(problem) => format!("refused {problem}"),
+            Reply::Fetched(Fetched::Expired(token)) => format!("expired {token:?}"),
+            Reply::Fetched(_) => "fetched".to_owned(),
+            Reply::Passing(problem, _) => format!("passing {problem}"),
+            Reply::Refused(problem) => format!("refused {problem}"),
         };
         let gone = r#"{"kind":"Status","code":410,"metadata":{"continue":"next"},"message":"old"}"#;
         assert_eq!(judged(410, Some("t"), gone), "expired Some(\"next\")");

@@ -18,6 +18,11 @@ pub enum Note {
         /// How much time is left.
         left: Duration,
     },
+    /// The ConfigMap that shows forced deploys does not exist.
+    Untracked {
+        /// Its name.
+        config_map: String,
+    },
     /// Somebody else is at it, and is waited for.
     Busy {
         /// Who.
@@ -104,6 +109,9 @@ impl fmt::Display for Note {
         match self {
             Self::Waiting { what, why, left } => {
                 write!(formatter, "waiting for {what}, for {} s more at most: {why}", left.as_secs())
+            }
+            Self::Untracked { config_map } => {
+                write!(formatter, "ConfigMap `{config_map}` does not exist: a forced deploy will not be noticed")
             }
             Self::Busy { holder } => write!(formatter, "waiting for `{holder}`, who is at it"),
             Self::Began { run, kinds, done: 0 } => write!(formatter, "run {run}: {kinds} kinds"),

@@ -15,6 +15,8 @@ pub struct Needs {
     pub namespace: String,
     /// The ConfigMap of its checkpoint.
     pub checkpoint: Option<String>,
+    /// The ConfigMap that shows whether a deploy was forced.
+    pub mark: Option<String>,
     /// The Lease of its lock.
     pub lock: Option<String>,
     /// Secrets that it reads its credentials from.
@@ -48,6 +50,10 @@ impl Needs {
                 // Nobody can be allowed to create by name.
                 rules.push(Rule { group, resources: vec![resource], names: Vec::new(), verbs: vec!["create"] });
             }
+        }
+        if let Some(name) = &self.mark {
+            let (resources, verbs) = (vec!["configmaps"], vec!["get", "patch"]);
+            rules.push(Rule { group: "", resources, names: vec![name], verbs });
         }
         let names: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
         if !names.is_empty() {
@@ -104,6 +110,7 @@ mod tests {
             namespaces: vec!["shop".to_owned()],
             namespace: "jobs".to_owned(),
             checkpoint: Some("progress".to_owned()),
+            mark: Some("release".to_owned()),
             lock: Some("jobwright-progress-x".to_owned()),
             secrets: BTreeSet::from(["api-key".to_owned()]),
         };
@@ -116,6 +123,7 @@ mod tests {
         assert!(documents[1].contains("namespace: jobs") && documents[2].contains("namespace: shop"));
         for part in [
             "resourceNames: [progress]",
+            "resources: [configmaps]\n  resourceNames: [release]\n  verbs: [get, patch]\n",
             "resourceNames: [api-key]\n  verbs: [get]",
             "resourceNames: [jobwright-progress-x]",
         ] {

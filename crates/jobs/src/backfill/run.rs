@@ -1,7 +1,7 @@
 //! A run: kinds are worked off some at a time, and what became of them is summed up.
 
 use super::book::Book;
-use super::checkpoint::{self, Checkpoint, CheckpointStore, Resume, State};
+use super::checkpoint::{self, Checkpoint, CheckpointError, CheckpointStore, Resume, State};
 use super::discover::Catalogue;
 use super::kind::Kind;
 use super::list::Lister;
@@ -9,12 +9,14 @@ use super::meter::{Meter, Stage};
 use super::note::{Listener, Note};
 use super::patience::Patience;
 use super::sinks::Sink;
+use super::stopping::Stop;
 use super::summary::{KindSummary, Problem, Summary, seconds};
 use super::work::work;
 use super::{Backfill, Error, Surroundings};
 use futures::StreamExt as _;
-use jobwright_engine::{Clock, Refusal};
+use jobwright_engine::{Answer, Clock, Refusal, bounded, classify};
 use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,8 +24,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-/// How long batches that are on their way may take when a run is told to stop: less than a pod has.
-const GRACE: Duration = Duration::from_secs(20);
+/// How long a sink may take to leave what is half done.
+const LEAVE: Duration = Duration::from_secs(5);
 
 /// What all kinds of a run share.
 pub(crate) struct Shared {
@@ -31,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) run: String,
     pub(crate) lister: Lister,
     pub(crate) sink: Arc<dyn Sink>,
+    /// The full names of kinds whose series need their API group.
+    pub(crate) ambiguous: BTreeSet<String>,
     /// Whose turn it is with a sink that takes one batch after the other.
     pub(crate) turn: tokio::sync::Mutex<()>,
     pub(crate) book: Book,
@@ -44,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) hurry: CancellationToken,
     pub(crate) arrived: AtomicU64,
     pub(crate) refused: AtomicU64,
+    stop: Stop,
     stopped: Mutex<Option<String>>,
 }
 
@@ -59,9 +64,25 @@ impl Shared {
         self.hurry.cancel();
     }
 
-    /// Writes the checkpoint. If that fails, what has arrived has arrived all the same.
-    pub(crate) async fn save(&self, now: bool) {
-        if let Err(error) = self.book.save(now).await {
+    /// Saves the checkpoint now and then, unless there is no more time. If that fails, what has arrived has arrived anyway.
+    pub(crate) async fn save(&self) {
+        tokio::select! {
+            biased;
+            () = self.hurry.cancelled() => {}
+            saved = self.book.save(false) => self.report(saved),
+        }
+    }
+
+    /// Saves the checkpoint for the last time.
+    async fn save_last(&self) {
+        match self.stop.end(self.book.save(true)).await {
+            Some(saved) => self.report(saved),
+            None => self.listener.tell(Note::Unwritten("the checkpoint was not saved in time".to_owned())),
+        }
+    }
+
+    fn report(&self, saved: Result<(), CheckpointError>) {
+        if let Err(error) = saved {
             self.listener.tell(Note::Unwritten(error.to_string()));
         }
     }
@@ -88,14 +109,25 @@ impl Backfill {
         store: Option<Arc<dyn CheckpointStore>>,
         cancellation: CancellationToken,
     ) -> Result<Summary, Error> {
+        self.run_until(surroundings, sink, store, Stop::new(cancellation, CancellationToken::new())).await
+    }
+
+    /// The same, until it is told to stop or loses its lock.
+    pub(crate) async fn run_until(
+        &self,
+        surroundings: Surroundings,
+        sink: Arc<dyn Sink>,
+        store: Option<Arc<dyn CheckpointStore>>,
+        stop: Stop,
+    ) -> Result<Summary, Error> {
         let began = Instant::now();
         let Surroundings { client, clock, meter, listener } = surroundings;
-        let found = load(store.as_deref()).await?;
+        let found = stop.begin(load(store.as_deref())).await?;
         if let Some(completed) = checkpoint::find_completed(found.as_ref(), self.once.as_ref(), clock.now()) {
             return Ok(Summary::keep(completed, sink.describe()));
         }
-        let (catalogue, kinds) = self.discover(&client).await?;
-        let start = self.start(&*sink, found, &clock, &listener).await?;
+        let (catalogue, kinds) = stop.begin(self.discover(&client)).await?;
+        let start = stop.begin(self.start(&*sink, found, &clock, &listener)).await?;
         let options = Arc::new(self.clone());
         let selection = super::Selection {
             metadata_only: self.selection.metadata_only || matches!(sink.form(), super::Form::Series(_)),
@@ -105,34 +137,41 @@ impl Backfill {
             run: start.checkpoint.run.clone(),
             lister: Lister { client, clock: clock.clone(), selection, patience: self.patience },
             sink,
+            ambiguous: super::sinks::remote_write::find_ambiguous(catalogue.kinds()),
             turn: tokio::sync::Mutex::default(),
             book: Book::new(start.checkpoint, store.clone(), clock.clone()),
             meter,
             listener,
             clock,
             patience: self.patience,
-            stopping: cancellation.child_token(),
+            stopping: CancellationToken::new(),
             hurry: CancellationToken::new(),
             arrived: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            stop: stop.clone(),
             stopped: Mutex::new(None),
             options,
         });
         // A place that cannot be written to is noticed before anything is sent.
-        shared.book.save(true).await?;
-        let hurry = AbortOnDropHandle::new(tokio::spawn(hurry(cancellation.clone(), shared.hurry.clone())));
+        stop.begin(async { Ok(shared.book.save(true).await?) }).await?;
+        if stop.is_asked() || stop.is_lost() {
+            shared.stopping.cancel();
+        }
+        let (no_pages, no_batches) = (shared.stopping.clone(), shared.hurry.clone());
+        let stopping = AbortOnDropHandle::new(tokio::spawn(stop.clone().pass_on(no_pages, no_batches)));
         work_all(&shared, &kinds).await;
-        drop(hurry);
-        let summary = shared.conclude(&catalogue, &kinds, start.resumed, began, &cancellation);
+        drop(stopping);
+        let summary = shared.conclude(&catalogue, &kinds, start.resumed, began);
         let is_over = kinds.iter().all(|kind| shared.book.progress(&kind.full_name()).state != State::Open);
         let ended = if is_over { shared.finish(summary).await } else { shared.leave(summary, store.is_some()).await };
-        shared.save(true).await;
+        shared.save_last().await;
         Ok(ended)
     }
 
     /// What there is to list.
     pub async fn discover(&self, client: &kube::Client) -> Result<(Catalogue, Vec<Kind>), Error> {
-        let read = tokio::time::timeout(Duration::from_mins(1), read_catalogue(client, self.patience)).await;
+        let client = bounded(client);
+        let read = tokio::time::timeout(Duration::from_mins(1), read_catalogue(&client, self.patience)).await;
         let catalogue = read.unwrap_or_else(|_| Err("it does not answer".to_owned())).map_err(Error::Discovery)?;
         if catalogue.is_empty() {
             let why = "it tells no kinds at once, as Kubernetes 1.27 and newer ones do".to_owned();
@@ -177,10 +216,14 @@ impl Backfill {
 
     /// What a run was asked to do, as a hash: another one cannot go on with it.
     fn fingerprint(&self, sink: &str) -> String {
-        let asked = serde_json::json!({
+        let mut asked = serde_json::json!({
             "kinds": self.kinds, "excludeKinds": self.exclude_kinds, "namespaces": self.namespaces,
             "selection": self.selection, "filters": self.filters, "batches": self.batches, "sink": sink,
         });
+        // What began before a deploy was forced does not answer it.
+        if let Some(time) = self.once.as_ref().and_then(|once| once.forced) {
+            asked["forced"] = time.to_string().into();
+        }
         let digest = Sha256::digest(asked.to_string());
         digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
     }
@@ -201,12 +244,11 @@ async fn read_catalogue(client: &kube::Client, patience: Patience) -> Result<Cat
             Ok(catalogue) => return Ok(catalogue),
             Err(error) => error,
         };
-        let is_passing = match &error {
-            kube::Error::Api(status) => matches!(status.code, 429 | 500..=599),
-            kube::Error::Service(_) | kube::Error::HyperError(_) | kube::Error::SerdeError(_) => true,
-            _ => false,
+        let pause = match classify(&error) {
+            Answer::TryAgain(asked) => trying.pause(asked),
+            _ => None,
         };
-        match trying.pause(None).filter(|_| is_passing) {
+        match pause {
             Some(pause) => tokio::time::sleep(pause).await,
             None => return Err(Refusal::from(error).to_string()),
         }
@@ -217,13 +259,6 @@ async fn read_catalogue(client: &kube::Client, patience: Patience) -> Result<Cat
 fn name_run(now: jiff::Timestamp) -> String {
     let chance: String = std::iter::repeat_with(|| fastrand::char('a'..='z')).take(6).collect();
     format!("{}-{chance}", now.strftime("%Y%m%dT%H%M%SZ"))
-}
-
-/// Lets what is on its way have some time when a run is told to stop.
-async fn hurry(cancellation: CancellationToken, hurry: CancellationToken) {
-    cancellation.cancelled().await;
-    tokio::time::sleep(GRACE).await;
-    hurry.cancel();
 }
 
 async fn work_all(shared: &Arc<Shared>, kinds: &[Kind]) {
@@ -259,14 +294,7 @@ async fn work_all(shared: &Arc<Shared>, kinds: &[Kind]) {
 }
 
 impl Shared {
-    fn conclude(
-        &self,
-        catalogue: &Catalogue,
-        kinds: &[Kind],
-        resumed: bool,
-        began: Instant,
-        cancellation: &CancellationToken,
-    ) -> Summary {
+    fn conclude(&self, catalogue: &Catalogue, kinds: &[Kind], resumed: bool, began: Instant) -> Summary {
         let mut summaries: Vec<KindSummary> = kinds.iter().map(|kind| self.summarise(kind)).collect();
         if self.options.kinds.is_empty() {
             summaries.extend(catalogue.missed().map(missed));
@@ -277,46 +305,59 @@ impl Shared {
             batches: self.book.read().batches,
             run: self.run.clone(),
             resumed,
-            cancelled: cancellation.is_cancelled(),
+            cancelled: self.stop.is_asked(),
             sink: self.sink.describe(),
             stopped: self.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             seconds: seconds(began.elapsed()),
             kept: None,
+            skipped: None,
         }
     }
 
     /// The run came to its end, good or bad.
     async fn finish(&self, mut summary: Summary) -> Summary {
         let mut trying = self.patience.begin();
-        let finished = loop {
-            let Err(error) = self.sink.finish(&summary).await else { break Ok(()) };
-            let pause = match error.remedy {
-                super::sinks::Remedy::Again(asked) => trying.pause(asked),
-                super::sinks::Remedy::None | super::sinks::Remedy::Closed => None,
-            };
-            match pause {
-                Some(pause) => tokio::time::sleep(pause).await,
-                None => break Err(error),
+        let finished = self.stop.end(async {
+            loop {
+                let Err(error) = self.sink.finish(&summary).await else { break Ok(()) };
+                let pause = match error.remedy {
+                    super::sinks::Remedy::Again(asked) => trying.pause(asked),
+                    super::sinks::Remedy::None | super::sinks::Remedy::Closed => None,
+                };
+                match pause {
+                    Some(pause) => tokio::time::sleep(pause).await,
+                    None => break Err(error),
+                }
             }
-        };
-        match finished {
+        });
+        match finished.await {
             // All of it has arrived, so nothing is left to be cancelled.
-            Ok(()) => summary.cancelled = summary.cancelled && !summary.complete,
-            Err(error) => {
+            Some(Ok(())) => summary.cancelled = summary.cancelled && !summary.complete,
+            Some(Err(error)) => {
                 summary.complete = false;
                 summary.stopped = Some(format!("the end could not be written: {}", error.problem));
+            }
+            // The next process writes the end.
+            None => {
+                summary.complete = false;
+                summary.stopped.get_or_insert("the end was not written in time".to_owned());
+                return summary;
             }
         }
         self.book.end();
         if let Some(once) = self.options.once.as_ref().filter(|_| summary.complete) {
-            self.book.complete(&once.key);
+            self.book.complete(once);
         }
         summary
     }
 
     /// The run stops before its end.
     async fn leave(&self, summary: Summary, goes_on: bool) -> Summary {
-        self.sink.leave(goes_on).await;
+        // A process that has taken over needs what is half done.
+        if !self.stop.is_lost() {
+            // What a sink could not leave in time stays as it is, and counts for nothing.
+            let _ = tokio::time::timeout(LEAVE, self.sink.leave(goes_on)).await;
+        }
         summary
     }
 }

@@ -29,8 +29,9 @@ use std::time::Duration;
 ///
 /// # Guarantees and assumptions
 ///
-/// A batch has arrived when [`send`](Sink::send) has come back without an error, and is not sent again then. If it is not
-/// known whether it arrived it is sent again with the same id, so a sink has to be able to take a batch twice.
+/// A batch has arrived when [`send`](Sink::send) returns without an error, and is not sent again. If it is unknown whether
+/// it arrived it is sent again with the same [`key`](Batch::key), so a sink has to be able to take a batch twice. After an
+/// expired snapshot a later process may send other content with the same [`id`](Batch::id): that has another key.
 #[async_trait]
 pub trait Sink: Send + Sync {
     /// What it is, for people: without anything secret.

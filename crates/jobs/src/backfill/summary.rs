@@ -30,6 +30,9 @@ pub struct Summary {
     /// The complete run with the same key because of which nothing was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<Completed>,
+    /// Why nothing was done, other than that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
 }
 
 /// What became of the objects of a kind.
@@ -125,17 +128,27 @@ pub enum Ending {
 impl Summary {
     /// Nothing was done, because it had been done.
     pub(crate) fn keep(completed: Completed, sink: String) -> Self {
+        Self { run: completed.run.clone(), kept: Some(completed), ..Self::idle(sink) }
+    }
+
+    /// Nothing was done, for this reason.
+    pub(crate) fn skip(reason: &str, sink: String) -> Self {
+        Self { skipped: Some(reason.to_owned()), ..Self::idle(sink) }
+    }
+
+    fn idle(sink: String) -> Self {
         Self {
             complete: true,
             kinds: Vec::new(),
             batches: Batches::default(),
-            run: completed.run.clone(),
+            run: String::new(),
             resumed: false,
             cancelled: false,
             sink,
             stopped: None,
             seconds: 0.0,
-            kept: Some(completed),
+            kept: None,
+            skipped: None,
         }
     }
 
@@ -213,6 +226,7 @@ mod tests {
             stopped: None,
             seconds: 0.0,
             kept: None,
+            skipped: None,
         }
     }
 

@@ -1,18 +1,22 @@
 //! A backfill with everything that goes with it: where it goes, what it waits for, what it keeps, and the lock.
 
 use super::checkpoint::{self, CheckpointStore, ConfigMapCheckpoint, FileCheckpoint};
+use super::force;
 use super::note::Note;
 use super::rbac::Needs;
 use super::sinks::{Address, Compression, Naming, Objects, Sinks};
+use super::stopping::Stop;
 use super::transport::{Credentials, Source, TlsSources};
 use super::wait::{Wait, Waiter};
 use super::{Backfill, Error, Summary, Surroundings};
+use crate::mark::Mark;
 use http::HeaderName;
-use jobwright_engine::{Claim, Event, Events, Lease, record_name};
+use jobwright_engine::{Claim, Clock, Event, Events, Lease, bounded, record_name};
 use kube::Client;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -37,6 +41,11 @@ pub struct Task {
     pub objects: ObjectPlaces,
     /// Where it is written down how far it has come.
     pub checkpoint: Option<CheckpointPlace>,
+    /// The ConfigMap of the release that shows whether a deploy was forced: then what was complete is done again. Needs
+    /// a checkpoint in a ConfigMap, and [`Backfill::once`].
+    pub mark: Option<Mark>,
+    /// Do nothing unless a forced deploy asks for it. Needs `mark`.
+    pub only_if_forced: bool,
     /// The Lease that only one holds at a time. A checkpoint in a ConfigMap has one of its own, if nothing is said.
     pub lock: Option<String>,
     /// How long to wait for whoever holds it.
@@ -156,6 +165,8 @@ impl Task {
             naming: Naming::default(),
             objects: ObjectPlaces::default(),
             checkpoint: None,
+            mark: None,
+            only_if_forced: false,
             lock: None,
             lock_wait: Duration::from_mins(10),
             waits: Vec::new(),
@@ -165,54 +176,64 @@ impl Task {
 
     /// Carries it out: waits for what has to be there and for the lock, and runs.
     pub async fn run(&self, setting: Setting) -> Result<Summary, Error> {
+        // It is large, and would make everything large that waits for it.
+        Box::pin(self.carry_out(setting)).await
+    }
+
+    async fn carry_out(&self, setting: Setting) -> Result<Summary, Error> {
         let Setting { surroundings, namespace, holder, stdout, cancellation } = setting;
-        let client = surroundings.client.clone();
-        let store = self.store(&client, &namespace);
+        let client = bounded(&surroundings.client);
+        let store = self.store(&client, &namespace, &surroundings.clock);
+        let lost = CancellationToken::new();
+        let stop = Stop::new(cancellation.clone(), lost.clone());
         // Neither what it would wait for nor the lock is needed to see that there is nothing to do.
-        if let (Some(once), Some(store)) = (&self.backfill.once, &store)
-            && let found = store.load().await?
-            && let Some(completed) = checkpoint::find_completed(found.as_ref(), Some(once), surroundings.clock.now())
-        {
-            return Ok(Summary::keep(completed, self.sink.to_string()));
+        let forced = self.after_forced_deploys(&surroundings, &namespace, &cancellation);
+        let backfill = Box::pin(stop.begin(forced)).await?;
+        if let (Some(once), Some(store)) = (&backfill.once, &store) {
+            let found = stop.begin(async { Ok(store.load().await?) }).await?;
+            if let Some(completed) = checkpoint::find_completed(found.as_ref(), Some(once), surroundings.clock.now()) {
+                return Ok(Summary::keep(completed, self.sink.to_string()));
+            }
+            if self.only_if_forced && !force::is_owed(found.as_ref(), once) {
+                return Ok(Summary::skip("no deploy was forced", self.sink.to_string()));
+            }
         }
         let tls = self.tls.open(&client, &namespace);
         let waiter = Waiter { client: &client, namespace: &namespace, tls: &tls, listener: &surroundings.listener };
         waiter.wait(&self.waits, self.wait_timeout, &cancellation).await?;
-        let sink = self.sinks(&client, &namespace, tls, &surroundings).open(&self.sink, stdout).await?;
+        let sinks = self.sinks(&client, &namespace, tls, &surroundings);
+        let sink = stop.begin(async { Ok(sinks.open(&self.sink, stdout).await?) }).await?;
         let Some(name) = self.lock_name(&namespace) else {
-            return self.backfill.run(surroundings, sink, store, cancellation).await;
+            return backfill.run_until(surroundings, sink, store, stop).await;
         };
         let claim = Claim {
             namespace,
-            name,
+            name: name.clone(),
             holder,
             labels: BTreeMap::from([("jobwright.io/backfill".to_owned(), "1".to_owned())]),
             patience: self.lock_wait,
-            epoch_above: 0,
         };
         let lease = take(&surroundings, claim, &cancellation).await?;
-        let stop = cancellation.child_token();
-        let run = self.backfill.run(surroundings, sink, store, stop.clone());
-        tokio::pin!(run);
-        let mut is_lost = false;
-        let result = loop {
-            tokio::select! {
-                result = &mut run => break result,
-                () = lease.lost(), if !is_lost => {
-                    is_lost = true;
-                    stop.cancel();
-                }
+        let mut run = pin!(backfill.run_until(surroundings, sink, store, stop));
+        let result = tokio::select! {
+            result = &mut run => {
+                lease.release().await;
+                return result;
+            }
+            () = lease.lost() => {
+                lost.cancel();
+                run.await
             }
         };
-        if !is_lost {
-            lease.release().await;
-            return result;
+        match result {
+            Err(Error::Cancelled) => Err(Error::Lock(jobwright_engine::Error::LostLease { name })),
+            result => result.map(|summary| Summary {
+                stopped: Some(
+                    "the lock was lost: it could not be renewed in time, or another process took it".to_owned(),
+                ),
+                ..summary
+            }),
         }
-        result.map(|summary| Summary {
-            cancelled: cancellation.is_cancelled(),
-            stopped: Some("the lock was lost: somebody else has taken over".to_owned()),
-            ..summary
-        })
     }
 
     /// What it does in a cluster.
@@ -235,6 +256,7 @@ impl Task {
                 Some(CheckpointPlace::ConfigMap(name)) => Some(name.clone()),
                 _ => None,
             },
+            mark: self.mark.as_ref().map(|mark| mark.config_map.clone()),
             lock: self.lock_name(namespace),
             secrets,
         })
@@ -249,10 +271,10 @@ impl Task {
         }
     }
 
-    fn store(&self, client: &Client, namespace: &str) -> Option<Arc<dyn CheckpointStore>> {
+    fn store(&self, client: &Client, namespace: &str, clock: &Clock) -> Option<Arc<dyn CheckpointStore>> {
         Some(match self.checkpoint.as_ref()? {
             CheckpointPlace::File(path) => Arc::new(FileCheckpoint::new(path)),
-            CheckpointPlace::ConfigMap(name) => Arc::new(ConfigMapCheckpoint::new(client, namespace, name)),
+            CheckpointPlace::ConfigMap(name) => Arc::new(ConfigMapCheckpoint::new(client, namespace, name, clock)),
         })
     }
 

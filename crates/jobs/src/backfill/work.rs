@@ -26,7 +26,10 @@ pub(crate) async fn work(shared: Arc<Shared>, kind: Arc<Kind>, meter: KindMeter)
     let cutter = Cutter::new(&kind, &options.filters, options.selection.metadata_only);
     let writer = match shared.sink.form() {
         Form::Lines(_) => Writer::Lines(cutter),
-        Form::Series(naming) => Writer::Series(cutter, Series::new(&kind, &naming, shared.clock.clone())),
+        Form::Series(naming) => {
+            let is_ambiguous = shared.ambiguous.contains(&*name);
+            Writer::Series(cutter, Series::new(&kind, &naming, is_ambiguous, shared.clock.clone()))
+        }
     };
     meter.enter(&shared.meter, Stage::Running);
     let mut worker = Worker {
@@ -215,7 +218,7 @@ impl Worker<'_> {
         self.meter.enter(&self.shared.meter, stage);
         self.shared.book.close(&self.name, state, self.counts, problem);
         self.shared.listener.tell(Note::KindDone(self.shared.summarise(&self.kind)));
-        self.shared.save(false).await;
+        self.shared.save().await;
     }
 
     fn hear_retries(&self) -> Retry {

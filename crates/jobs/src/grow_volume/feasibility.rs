@@ -1,8 +1,9 @@
 //! Can a volume grow at all? Asked before anything is changed; where it cannot, the steps by hand are told.
 
 use super::{GrowVolume, claims, request, show};
+use crate::answer::failed;
 use crate::quantity::Quantity;
-use jobwright_engine::{Context, Failure};
+use jobwright_engine::{Answer, Context, Failure, classify};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, ResourceQuota};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{Api, ListParams, PatchParams};
@@ -14,8 +15,9 @@ pub(super) async fn check(job: &GrowVolume, claim: &PersistentVolumeClaim, conte
     let parameters =
         PatchParams { dry_run: true, field_manager: Some("jobwright".to_owned()), ..PatchParams::default() };
     let tried = claims(context).patch(&job.claim, &parameters, &job.patch()).await;
-    tried.map(drop).map_err(|error| {
-        Failure::new(format!("the server would refuse to grow claim `{}`", job.claim)).because(error).for_good()
+    tried.map(drop).map_err(|error| match classify(&error) {
+        Answer::Refused => failed(format!("the server would refuse to grow claim `{}`", job.claim), error).for_good(),
+        _ => failed(format!("cannot tell whether claim `{}` can grow", job.claim), error),
     })
 }
 
@@ -32,9 +34,9 @@ async fn check_class(job: &GrowVolume, claim: &PersistentVolumeClaim, context: &
             let message = format!("storage class `{name}` of claim `{}` is not there", job.claim);
             return Err(Failure::new(format!("{message}; {}", by_hand(job))).for_good());
         }
-        // Who may not read classes learns it from the server's answer to the change.
-        Err(kube::Error::Api(status)) if status.code == 403 => return Ok(()),
-        Err(error) => return Err(Failure::new(format!("cannot read storage class `{name}`")).because(error)),
+        // Without permission to read classes, the server's answer to the change has to do.
+        Err(error) if classify(&error) == Answer::Refused => return Ok(()),
+        Err(error) => return Err(failed(format!("cannot read storage class `{name}`"), error)),
     };
     if class.allow_volume_expansion == Some(true) {
         return Ok(());
@@ -50,8 +52,8 @@ async fn check_quota(job: &GrowVolume, claim: &PersistentVolumeClaim, context: &
     let quotas = Api::<ResourceQuota>::namespaced(context.client().clone(), context.namespace());
     let quotas = match quotas.list(&ListParams::default()).await {
         Ok(quotas) => quotas.items,
-        Err(kube::Error::Api(status)) if status.code == 403 => return Ok(()),
-        Err(error) => return Err(Failure::new("cannot read the quotas of the namespace").because(error)),
+        Err(error) if classify(&error) == Answer::Refused => return Ok(()),
+        Err(error) => return Err(failed("cannot read the quotas of the namespace".to_owned(), error)),
     };
     let more = job.to.bytes().saturating_sub(request(claim).map_or(0, |size| size.bytes()));
     let class = claim.spec.as_ref().and_then(|spec| spec.storage_class_name.clone()).unwrap_or_default();

@@ -2,12 +2,14 @@
 //!
 //! How many pods it had is written onto the workload before it is scaled down, so that whoever comes next knows.
 
+use crate::answer::failed;
+use crate::waiting::until;
 use jobwright_engine::{Context, Failure};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt as _;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams};
-use kube::core::GroupVersionKind;
-use kube::runtime::watcher::{self, watcher};
+use kube::core::{GroupVersionKind, Selector};
 use serde_json::json;
 use std::fmt;
 use std::time::Duration;
@@ -40,7 +42,7 @@ impl Workload {
 
     async fn get(&self, context: &Context) -> Result<Option<DynamicObject>, Failure> {
         let found = self.api(context).get_opt(&self.name).await;
-        found.map_err(|error| Failure::new(format!("cannot read {self}")).because(error))
+        found.map_err(|error| failed(format!("cannot read {self}"), error))
     }
 
     /// Whether it was scaled down and not put back.
@@ -76,26 +78,21 @@ impl Workload {
     async fn patch(&self, context: &Context, patch: &serde_json::Value) -> Result<(), Failure> {
         let parameters = PatchParams { field_manager: Some("jobwright".to_owned()), ..PatchParams::default() };
         let patched = self.api(context).patch(&self.name, &parameters, &Patch::Merge(patch)).await;
-        patched.map(drop).map_err(|error| Failure::new(format!("cannot scale {self}")).because(error))
+        patched.map(drop).map_err(|error| failed(format!("cannot scale {self}"), error))
     }
 
     async fn wait_until_gone(&self, context: &Context, object: &DynamicObject) -> Result<(), Failure> {
-        use futures::StreamExt as _;
-        let labels = object.data["spec"]["selector"]["matchLabels"].as_object().cloned().unwrap_or_default();
-        let pairs = labels.iter().map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
-        let selector = pairs.collect::<Vec<_>>().join(",");
-        let pods = Api::<Pod>::namespaced(context.client().clone(), context.namespace());
-        let parameters = ListParams::default().labels(&selector);
-        let gone = async {
-            let mut events = watcher(pods.clone(), watcher::Config::default().labels(&selector)).boxed();
-            loop {
-                match pods.list(&parameters).await {
-                    Ok(left) if left.items.is_empty() => return Ok(()),
-                    Ok(_) => drop(events.next().await),
-                    Err(error) => return Err(Failure::new(format!("cannot list the pods of {self}")).because(error)),
-                }
-            }
+        let selector = serde_json::from_value::<LabelSelector>(object.data["spec"]["selector"].clone());
+        let selector = selector.ok().and_then(|selector| Selector::try_from(selector).ok());
+        let selector = selector.map(|selector| selector.to_string()).filter(|selector| !selector.is_empty());
+        let Some(selector) = selector else {
+            return Err(Failure::new(format!("cannot tell which pods {self} has: its selector is unknown")).for_good());
         };
+        let pods = Api::<Pod>::namespaced(context.client().clone(), context.namespace());
+        let (pods, parameters) = (&pods, &ListParams::default().labels(&selector));
+        let gone = until(context, format!("list the pods of {self}"), || async move {
+            Ok(pods.list(parameters).await?.items.is_empty().then_some(()))
+        });
         let message = || Failure::new(format!("the pods of {self} have not gone within {PATIENCE:?}"));
         tokio::time::timeout(PATIENCE, gone).await.map_err(|_| message())?
     }

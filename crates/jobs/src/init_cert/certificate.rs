@@ -77,6 +77,12 @@ pub(super) fn facts(certificate: &Certificate) -> Option<Facts> {
     })
 }
 
+/// Those of some certificates that have not expired. What cannot be understood verifies nothing.
+pub(super) fn alive(certificates: &[Certificate], now: Timestamp) -> Vec<Certificate> {
+    let lives = |certificate: &&Certificate| facts(certificate).is_some_and(|facts| !facts.has_ended(now));
+    certificates.iter().filter(lives).cloned().collect()
+}
+
 impl Facts {
     /// How long it is valid, from its first moment to its last.
     pub(super) fn life(&self) -> Duration {

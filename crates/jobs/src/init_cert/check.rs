@@ -4,6 +4,7 @@ use super::Surroundings;
 use super::decide::{self, Made, Trust};
 use super::dial::Dialling;
 use super::error::Error;
+use super::force::{self, Prepared};
 use super::inspect::Pair;
 use super::observe::{self, Mishap};
 use super::options::{Options, Stage};
@@ -16,20 +17,35 @@ use jiff::Timestamp;
 /// What [`init_cert`](super::init_cert) would do. Nothing is changed, and nothing is waited for.
 pub async fn check(around: &Surroundings, options: &Options) -> Result<Report, Error> {
     options.check()?;
+    let around = &around.bounded();
     let told = |mishap| match mishap {
         Mishap::Cluster { doing, error } => Error::cluster(doing, error),
         Mishap::Fatal(error) => error,
     };
-    look(around, options).await.map_err(told)
+    let late = || Error::TimedOut {
+        waiting_for: "servers and the cluster answer too slowly".to_owned(),
+        limit: options.timeout,
+    };
+    let checked = async {
+        match force::prepare(around, options, false).await? {
+            Prepared::Needless(report) => Ok(*report),
+            Prepared::Wanted(noticed) => look(around, options, noticed.forced).await.map_err(told),
+        }
+    };
+    tokio::select! {
+        checked = tokio::time::timeout(options.timeout, checked) => checked.map_err(|_| late())?,
+        () = around.cancellation.cancelled() => Err(Error::Cancelled),
+    }
 }
 
-async fn look(around: &Surroundings, options: &Options) -> Result<Report, Mishap> {
-    let now = around.clock.now();
+async fn look(around: &Surroundings, options: &Options, forced: Option<Timestamp>) -> Result<Report, Mishap> {
+    let (now, made) = (around.clock.now(), Made::foreseeing(forced));
     let trust = observe::trust(&around.client, options, now).await?;
-    let verdict = decide::judge(&trust, options, &Made::default(), now);
+    let verdict = decide::judge(&trust, options, &made, now);
     let pair = trust.whole_pair().filter(|pair| pair.works(now));
     // A pair that works is not for the inject stage to change.
-    let verdict = match pair.filter(|_| options.stage == Stage::Inject) {
+    let stage = decide::stage(&trust, options, &made);
+    let verdict = match pair.filter(|_| stage == Stage::Inject) {
         Some(pair) => decide::Verdict { action: Action::Kept, reason: format!("valid until {}", pair.ends) },
         None => verdict,
     };

@@ -4,13 +4,14 @@
 //! The order is what keeps every server trusted: the new CA is written down, bundles trust it besides the old one, all
 //! API servers have seen that, and only then the pair changes.
 
-use super::certificate::{Certificate, facts, fingerprint, read_all};
+use super::certificate::{Certificate, alive, fingerprint, read_all};
 use super::inspect::{Authority, AuthorityState, Pair, PairState};
 use super::issue::later;
 use super::options::{Options, Stage, show};
 use super::report::Action;
 use super::secrets;
 use super::target::{Missing, Target};
+use crate::mark::{self, Memory};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,13 +41,22 @@ pub(super) struct Made {
     /// The fingerprint of its CA.
     pub(super) authority: Option<String>,
     pub(super) pair: bool,
+    /// An earlier rotation is unfinished, and this run could not prove that every server presents the current pair.
+    pub(super) unproven: bool,
     /// When all API servers have seen what it has put into bundles, by our clock.
     pub(super) settled_at: Option<Timestamp>,
+    /// A forced deploy that it would notice, if it only looks.
+    pub(super) forced: Option<Timestamp>,
     /// The versions of targets that it has seen, and when it has first, by our clock.
     seen: BTreeMap<String, (String, Timestamp)>,
 }
 
 impl Made {
+    /// Nothing, before a run that would notice this forced deploy.
+    pub(super) fn foreseeing(forced: Option<Timestamp>) -> Self {
+        Self { forced, ..Self::default() }
+    }
+
     /// Remembers when each version of a target was seen first.
     pub(super) fn see(&mut self, targets: &[Target], now: Timestamp) {
         for target in targets {
@@ -68,6 +78,8 @@ pub(super) struct Verdict {
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
+    /// Finish an earlier rotation, if every server presents the current pair.
+    Conclude,
     /// Write the Secret of the CA: with a new one, and why, or with more before it.
     WriteAuthority { new: Option<String>, previous: Vec<Certificate> },
     /// Add these to the bundles of a target.
@@ -104,6 +116,17 @@ impl Trust {
         }
     }
 
+    /// Whether bundles still have to trust a CA before this one: it is unknown whether servers present its certificates.
+    pub(super) fn is_overlapping(&self, now: Timestamp) -> bool {
+        !self.previous(now).is_empty()
+    }
+
+    /// When the last forced deploy was noticed.
+    pub(super) fn forced(&self, options: &Options) -> Option<Timestamp> {
+        let secret = self.authority_secret.as_ref()?;
+        Memory::of(&secret.metadata, &mark::key("init-cert", &options.secret))?.forced
+    }
+
     /// The ports at which the Service is called.
     pub(super) fn ports(&self) -> BTreeSet<u16> {
         self.targets.iter().flat_map(|target| &target.entries).map(|entry| entry.port).collect()
@@ -126,10 +149,11 @@ impl Trust {
 /// Says what becomes of the pair, and why.
 pub(super) fn judge(trust: &Trust, options: &Options, made: &Made, now: Timestamp) -> Verdict {
     let renew = |reason: String| Verdict { action: Action::Renewed, reason };
-    let is_forced = is_forced(trust, options, made) && options.stage != Stage::Inject;
+    let is_forced = is_forced(trust, options, made) && stage(trust, options, made) != Stage::Inject;
+    let asked = if is_owed(trust, options, made) { REPLACED } else { FORCED };
     match &trust.pair {
-        PairState::Missing(_) if is_forced => Verdict { action: Action::Created, reason: FORCED.to_owned() },
-        _ if is_forced => renew(FORCED.to_owned()),
+        PairState::Missing(_) if is_forced => Verdict { action: Action::Created, reason: asked.to_owned() },
+        _ if is_forced => renew(asked.to_owned()),
         PairState::Missing(reason) => Verdict { action: Action::Created, reason: reason.clone() },
         PairState::Broken(reason) => renew(reason.clone()),
         PairState::Whole(pair) => {
@@ -152,15 +176,40 @@ pub(super) fn judge(trust: &Trust, options: &Options, made: &Made, now: Timestam
 fn is_forced(trust: &Trust, options: &Options, made: &Made) -> bool {
     let remembered = trust.pair_secret.as_ref().and_then(secrets::again);
     let is_new = options.again.as_ref().is_some_and(|again| remembered != Some(again));
-    (options.force || is_new) && !made.pair
+    (options.force || is_new) && !made.pair || is_owed(trust, options, made)
+}
+
+/// Whether a forced deploy asks for a new pair. If there is none, the next one is new anyway.
+fn is_owed(trust: &Trust, options: &Options, made: &Made) -> bool {
+    let noticed = trust.forced(options).max(made.forced);
+    noticed.is_some()
+        && trust.pair_secret.as_ref().is_some_and(|secret| secrets::forced(secret) < noticed)
+        && !made.pair
+}
+
+/// How much is done: all of it for a forced deploy, which no stage before this one could see.
+pub(super) fn stage(trust: &Trust, options: &Options, made: &Made) -> Stage {
+    match options.stage {
+        Stage::Inject if is_owed(trust, options, made) => Stage::All,
+        stage => stage,
+    }
 }
 
 const FORCED: &str = "a new one was asked for";
+const REPLACED: &str = "a deploy was forced";
+
+/// Whether a forced run keeps the CA and issues a certificate only.
+///
+/// While servers may present certificates of earlier CAs, bundles have to trust those, too. A further CA would not replace
+/// any of them, so that bundles would grow with every forced run; the one that is to replace them is already there.
+pub(super) fn keeps_authority(trust: &Trust, options: &Options, made: &Made, now: Timestamp) -> bool {
+    is_forced(trust, options, made) && !trust.is_under_way() && trust.is_overlapping(now)
+}
 
 /// Says what comes next about Secrets and bundles.
 pub(super) fn next(trust: &Trust, options: &Options, made: &Made, now: Timestamp) -> Next {
     let verdict = judge(trust, options, made, now);
-    if options.stage == Stage::Inject {
+    if stage(trust, options, made) == Stage::Inject {
         return match trust.whole_pair() {
             Some(pair) if pair.works(now) => trust_in(trust, &trust.required(now)).unwrap_or(Next::Trusted),
             _ => Next::Wait(format!(
@@ -171,6 +220,13 @@ pub(super) fn next(trust: &Trust, options: &Options, made: &Made, now: Timestamp
     }
     if verdict.action == Action::Kept {
         return trust_in(trust, &trust.required(now)).unwrap_or(Next::Trusted);
+    }
+    if options.stage == Stage::All
+        && made.authority.is_none()
+        && !made.unproven
+        && keeps_authority(trust, options, made, now)
+    {
+        return Next::Conclude;
     }
     let authority = match fit(trust, options, made, now) {
         Ok(authority) => authority,
@@ -198,7 +254,8 @@ pub(super) fn fit<'a>(
         AuthorityState::Missing(reason) | AuthorityState::Broken(reason, _) => Err(format!("the CA {reason}")),
         AuthorityState::Whole(authority) => {
             let is_made = made.authority.as_ref().is_some_and(|made| *made == fingerprint(&authority.certificate));
-            if is_forced(trust, options, made) && !is_made && !trust.is_under_way() {
+            let is_kept = is_made || trust.is_under_way() || keeps_authority(trust, options, made, now);
+            if is_forced(trust, options, made) && !is_kept {
                 return Err("a new CA was asked for".to_owned());
             }
             // One that was just made ends a little before what it vouches for would.
@@ -245,11 +302,6 @@ fn settle(trust: &Trust, authority: &Certificate, options: &Options, made: &Made
     let until = overlapping.iter().filter_map(seen).chain(here).max()?;
     let left: Duration = until.duration_since(now).try_into().unwrap_or_default();
     (!left.is_zero() && !options.settle.is_zero()).then_some(Next::Settle(left))
-}
-
-fn alive(certificates: &[Certificate], now: Timestamp) -> Vec<Certificate> {
-    let lives = |certificate: &&Certificate| facts(certificate).is_some_and(|facts| !facts.has_ended(now));
-    certificates.iter().filter(lives).cloned().collect()
 }
 
 /// Adds what is not there yet.

@@ -68,6 +68,17 @@ impl Error {
     }
 }
 
+impl From<jobwright_engine::Error> for Error {
+    fn from(error: jobwright_engine::Error) -> Self {
+        match error {
+            jobwright_engine::Error::Busy { holder, waited } => Self::Busy { holder, waited },
+            jobwright_engine::Error::Cluster { doing, source, .. } => Self::Cluster { doing, source },
+            jobwright_engine::Error::LostLease { name } => Self::LostLease { name },
+            other => Self::Refused(other.whole_message()),
+        }
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let is_final = matches!(error, Error::Options(_) | Error::Refused(_));

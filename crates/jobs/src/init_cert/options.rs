@@ -2,6 +2,7 @@
 
 use super::error::Error;
 use super::target::Kind;
+use crate::mark::Mark;
 use std::fmt;
 use std::time::Duration;
 
@@ -42,6 +43,11 @@ pub struct Options {
     /// The same, but only once for each such text: it is remembered on the Secret. For those who are run again and again
     /// with the same arguments.
     pub again: Option<String>,
+    /// The ConfigMap of the release that shows whether a deploy was forced: then there is a new CA and a new certificate.
+    /// The inject stage does all of it in this case.
+    pub mark: Option<Mark>,
+    /// Do nothing unless a forced deploy asks for it. Needs `mark`.
+    pub only_if_forced: bool,
     /// The Lease that only one run holds at a time; one for the Secret if none.
     pub lock: Option<String>,
 }
@@ -150,6 +156,8 @@ impl Options {
             timeout: Self::TIMEOUT,
             force: false,
             again: None,
+            mark: None,
+            only_if_forced: false,
             lock: None,
         }
     }
@@ -183,6 +191,7 @@ impl Options {
         let authority = self.authority_secret();
         let objects =
             [&self.secret, &authority].into_iter().chain(&self.lock).chain(&self.deployments).map(String::as_str);
+        let objects = objects.chain(self.mark.as_ref().map(|mark| mark.config_map.as_str()));
         for name in objects.chain(self.targets.names().map(|(_, name)| name)) {
             if !is_object_name(name) {
                 return refuse(format!("`{name}` cannot be the name of an object"));

@@ -19,6 +19,9 @@ pub fn permissions(options: &Options, dialling: &Dialling, only_look: bool) -> B
         wanted.add_named("coordination.k8s.io", "leases", &["get", "update"], &[&lease_name(options)]);
     }
     let patch = verbs(&["get"], &["get", "patch"]);
+    if let Some(mark) = &options.mark {
+        wanted.add_named("", "configmaps", patch, &[&mark.config_map]);
+    }
     for (kind, name) in options.targets.names() {
         let (group, _, _, plural) = kind.names();
         wanted.add_cluster_wide(group, plural, patch, Some(name));

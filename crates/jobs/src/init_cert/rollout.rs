@@ -70,15 +70,24 @@ fn first_start(pod: &Pod) -> Option<Timestamp> {
     started.map(|time| time.0).min()
 }
 
+/// Whether every pod that may serve has surely started with a pair.
+pub(super) fn is_proven(pods: &[Pod], stamp: &Stamp) -> bool {
+    living(pods).all(|pod| stamp.is_loaded_by(pod, CLOCKS_DIFFER))
+}
+
+fn living(pods: &[Pod]) -> impl Iterator<Item = &Pod> + Clone {
+    let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
+    pods.iter().filter(move |pod| !matches!(phase(pod).as_str(), "Succeeded" | "Failed"))
+}
+
 /// Says how a Deployment stands to a pair. `pods` are those that it selects.
 pub(super) fn judge(deployment: &Deployment, pods: &[Pod], stamp: &Stamp) -> Rollout {
-    let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
-    let living: Vec<&Pod> = pods.iter().filter(|pod| !matches!(phase(pod).as_str(), "Succeeded" | "Failed")).collect();
-    let proven = living.iter().all(|pod| stamp.is_loaded_by(pod, CLOCKS_DIFFER));
+    let living = living(pods);
+    let proven = is_proven(pods, stamp);
     if !stamp.is_unfinished {
         return Rollout::Done { proven };
     }
-    let stale = || living.iter().filter(|pod| !stamp.is_loaded_by(pod, Duration::ZERO));
+    let stale = || living.clone().filter(|pod| !stamp.is_loaded_by(pod, Duration::ZERO));
     let template = deployment.spec.as_ref().and_then(|spec| spec.template.metadata.as_ref());
     let is_restarted = template.and_then(|metadata| metadata.annotations.as_ref()).is_some_and(|all| stamp.is_on(all));
     let is_paused = deployment.spec.as_ref().and_then(|spec| spec.paused).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Carries it out: looks, asks what comes next, does it, and looks again, until nothing is left. It takes no decisions
 //! about trust; it knows nothing that is not in the cluster, but what it has itself made.
 
+mod evidence;
 mod serve;
 
 pub(super) use serve::target_reports;
@@ -16,9 +17,11 @@ use super::options::{Options, Stage};
 use super::report::{Action, Report};
 use super::secrets::{self, FIELD_MANAGER};
 use super::target::Target;
+use crate::answer::{is_field_conflict, plain};
 use jiff::Timestamp;
-use jobwright_engine::{Answer, Refusal, classify};
+use jobwright_engine::{Answer, Event, Events, Outage, Retry, classify};
 use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -26,11 +29,9 @@ use std::time::Duration;
 
 /// How often is looked whether something has come about.
 const POLL: Duration = Duration::from_secs(2);
-/// The pause after somebody else was quicker.
-const MOMENT: Duration = Duration::from_millis(200);
 /// The pause after something was done.
 const BREATH: Duration = Duration::from_millis(10);
-/// How long a cluster that does not answer is asked again.
+/// How long a cluster that answers with errors is asked again.
 const OUTAGE: Duration = Duration::from_mins(2);
 
 /// What a turn came to.
@@ -55,6 +56,8 @@ pub(super) struct Rotation<'a> {
     restarted_again: BTreeSet<String>,
     told: BTreeSet<String>,
     waiting_for: &'a Mutex<String>,
+    /// An annotation that a new Secret of the CA gets.
+    memory: Option<(String, String)>,
 }
 
 impl<'a> Rotation<'a> {
@@ -70,23 +73,32 @@ impl<'a> Rotation<'a> {
             restarted_again: BTreeSet::new(),
             told: BTreeSet::new(),
             waiting_for,
+            memory: None,
         }
+    }
+
+    /// Gives the Secret of the CA this annotation, if the run creates it.
+    pub(super) fn remembering(self, memory: Option<(String, String)>) -> Self {
+        Self { memory, ..self }
     }
 
     /// Turns until it is done. Whoever calls it says how long that may take.
     pub(super) async fn run(mut self) -> Result<Report, Error> {
-        let mut outage: Option<Timestamp> = None;
+        let (events, mut heard) = Events::channel();
+        let Surroundings { clock, cancellation, .. } = self.around;
+        let retry = Retry::new(clock.clone(), cancellation.clone(), events).within(OUTAGE);
+        let mut outage = Outage::default();
         loop {
             let mishap = match self.turn().await {
                 Ok(Turn::Done(report)) => return Ok(*report),
                 Ok(Turn::Again) => {
-                    outage = None;
+                    outage = Outage::default();
                     // However it turns, time passes.
                     tokio::time::sleep(BREATH).await;
                     continue;
                 }
                 Ok(Turn::Wait(what)) => {
-                    outage = None;
+                    outage = Outage::default();
                     self.wait_for(&what);
                     tokio::time::sleep(POLL).await;
                     continue;
@@ -97,18 +109,18 @@ impl<'a> Rotation<'a> {
                 Mishap::Fatal(error) => return Err(error),
                 Mishap::Cluster { doing, error } => (doing, error),
             };
-            let now = self.now();
-            let since = *outage.get_or_insert(now);
-            let pause = match classify(&error) {
-                Answer::Refused => return Err(Error::cluster(doing, error)),
-                _ if later(since, OUTAGE) <= now => return Err(Error::cluster(doing, error)),
-                // Somebody else was quicker, or it went: what is there now decides.
-                Answer::Conflict | Answer::AlreadyExists | Answer::NotFound => MOMENT,
-                Answer::TryAgain(after) => after.unwrap_or(POLL),
-            };
+            if matches!(classify(&error), Answer::Refused | Answer::LostLease) {
+                return Err(Error::cluster(doing, error));
+            }
             *self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner) =
-                format!("cannot {doing}: {}", Refusal::from(error));
-            tokio::time::sleep(pause).await;
+                format!("cannot {doing}: {}", plain(&error));
+            // Another client was quicker, or an object was deleted: what is there by then decides.
+            retry.pause(&mut outage, &doing, error).await?;
+            while let Ok(event) = heard.try_recv() {
+                if let Event::Retrying { doing, error } = event {
+                    self.tell(format!("cannot {doing}: {error}; retrying"));
+                }
+            }
         }
     }
 
@@ -132,7 +144,7 @@ impl<'a> Rotation<'a> {
         let trust = observe::trust(&self.around.client, self.options, now).await?;
         self.made.see(&trust.targets, now);
         let verdict = decide::judge(&trust, self.options, &self.made, now);
-        if verdict.action != Action::Kept && self.options.stage != Stage::Inject {
+        if verdict.action != Action::Kept && decide::stage(&trust, self.options, &self.made) != Stage::Inject {
             if let Some(refusal) = trust.pair_secret.as_ref().and_then(secrets::refusal) {
                 return Err(Error::Refused(refusal).into());
             }
@@ -144,6 +156,7 @@ impl<'a> Rotation<'a> {
             }
         }
         match decide::next(&trust, self.options, &self.made, now) {
+            Next::Conclude => self.conclude(&trust).await?,
             Next::WriteAuthority { new, previous } => {
                 self.write_authority(&trust, new.as_deref(), &previous).await?;
             }
@@ -176,7 +189,10 @@ impl<'a> Rotation<'a> {
         let now = self.now();
         let Options { service, authority_validity, .. } = self.options;
         let made = new.map(|_| make_authority(service, *authority_validity, now)).transpose()?;
-        let secret = secrets::with_authority(found, (&self.options.namespace, &name), made.as_ref(), previous);
+        let mut secret = secrets::with_authority(found, (&self.options.namespace, &name), made.as_ref(), previous);
+        if let Some((key, text)) = self.memory.clone().filter(|_| found.is_none()) {
+            secret.annotations_mut().insert(key, text);
+        }
         self.put(&name, found, &secret).await?;
         if let Some(made) = made {
             self.made.authority = Some(fingerprint(&made.certificate));
@@ -191,9 +207,15 @@ impl<'a> Rotation<'a> {
         let signer = (&authority.certificate, &authority.key);
         let pair = make_pair(&self.options.names(), *validity, signer, self.now())?;
         let found = trust.pair_secret.as_ref();
-        let secret = secrets::with_pair(found, (namespace, name), &pair, &authority.certificate, again.as_deref());
+        // Any new pair answers all forced deploys so far.
+        let asked = (again.as_deref(), trust.forced(self.options));
+        let secret = secrets::with_pair(found, (namespace, name), &pair, &authority.certificate, asked);
+        let keeps_authority = decide::keeps_authority(trust, self.options, &self.made, self.now());
         self.put(name, found, &secret).await?;
         self.made.pair = true;
+        if keeps_authority {
+            self.tell("the CA is kept: servers may still present certificates of an earlier one".to_owned());
+        }
         let reason = self.verdict.as_ref().map(|verdict| verdict.reason.clone()).unwrap_or_default();
         self.tell(format!("Secret `{name}` has a new certificate: {reason}"));
         Ok(())
@@ -221,11 +243,11 @@ impl<'a> Rotation<'a> {
     /// Gives a target its bundles.
     async fn apply(&mut self, target: &Target, certificates: &[Certificate], keep: bool) -> Result<(), Mishap> {
         let targets = observe::targets_of(&self.around.client, target.kind);
-        let patch = Patch::Apply(target.patch(certificates, keep));
+        let patch = Patch::Apply(target.patch(certificates, keep.then(|| self.now())));
         let doing = || format!("change the bundle of {target}");
         let mut parameters = PatchParams::apply(FIELD_MANAGER);
         let applied = match targets.patch(&target.name, &parameters, &patch).await {
-            Err(kube::Error::Api(status)) if status.code == 409 && status.message.contains("conflict with") => {
+            Err(error) if is_field_conflict(&error) => {
                 if let Some(manager) = target.claimed_by() {
                     let message = format!(
                         "the bundle of {target} is applied by `{manager}`, which would put it back: leave `caBundle` \

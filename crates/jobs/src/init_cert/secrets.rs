@@ -16,6 +16,8 @@ pub(super) const FIELD_MANAGER: &str = "jobwright-init-cert";
 pub(super) const UNFINISHED: &str = "jobwright.io/unfinished";
 /// On a pair: the text with which it was last asked for to be made anew.
 const AGAIN: &str = "jobwright.io/again";
+/// On a pair: when the last forced deploy before it was noticed.
+pub(super) const FORCED: &str = "jobwright.io/forced";
 /// On what belongs to us.
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "jobwright");
 const TLS: &str = "kubernetes.io/tls";
@@ -58,6 +60,11 @@ pub(super) fn again(secret: &Secret) -> Option<&String> {
     secret.annotations().get(AGAIN)
 }
 
+/// When the last forced deploy before a pair was noticed.
+pub(super) fn forced(secret: &Secret) -> Option<Timestamp> {
+    secret.annotations().get(FORCED)?.parse().ok()
+}
+
 /// When we have last written a Secret, by the clock of the server.
 pub(super) fn written_at(secret: &Secret) -> Option<Timestamp> {
     let entries = secret.metadata.managed_fields.as_deref().unwrap_or_default();
@@ -97,15 +104,16 @@ pub(super) fn with_pair(
     (namespace, name): (&str, &str),
     pair: &MadePair,
     authority: &Certificate,
-    again: Option<&str>,
+    (again, forced): (Option<&str>, Option<Timestamp>),
 ) -> Secret {
     let mut secret = found.cloned().unwrap_or_else(|| new(namespace, name));
     put(&mut secret, "tls.crt", pair.text());
     put(&mut secret, "tls.key", pair.key.clone());
     put(&mut secret, "ca.crt", write_all([authority]));
     secret.annotations_mut().insert(UNFINISHED.to_owned(), fingerprint(&pair.certificate));
-    if let Some(again) = again {
-        secret.annotations_mut().insert(AGAIN.to_owned(), again.to_owned());
+    let asked = [(AGAIN, again.map(str::to_owned)), (FORCED, forced.map(|time| time.to_string()))];
+    for (key, text) in asked.into_iter().filter_map(|(key, text)| Some((key, text?))) {
+        secret.annotations_mut().insert(key.to_owned(), text);
     }
     secret
 }

@@ -5,10 +5,11 @@ use super::dial::{Dialler, Peer};
 use super::handshake::{Served, shake_hands};
 use super::observe::Mishap;
 use futures::StreamExt as _;
-use jobwright_engine::Clock;
-use k8s_openapi::api::core::v1::Service;
+use jobwright_engine::{Answer, Clock, classify};
+use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
+use kube::core::Selector;
 use kube::{Api, Client};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -54,6 +55,25 @@ pub(super) async fn find(
     let listed = slices.list(&parameters).await;
     let listed = listed.map_err(|error| Mishap::new(format!("list the endpoints of Service `{name}`"), error))?;
     Ok(Some(read(&service, &listed.items, ports)))
+}
+
+/// The pods behind a Service; none if it does not select any, or they may not be read.
+pub(super) async fn pods(client: &Client, namespace: &str, name: &str) -> Result<Option<Vec<Pod>>, Mishap> {
+    let permitted = |doing: String, error: kube::Error| match classify(&error) {
+        Answer::Refused => Ok(None),
+        _ => Err(Mishap::new(doing, error)),
+    };
+    let service = match Api::<Service>::namespaced(client.clone(), namespace).get_opt(name).await {
+        Ok(service) => service,
+        Err(error) => return permitted(format!("read Service `{name}`"), error),
+    };
+    let selector = service.and_then(|service| service.spec?.selector).filter(|selector| !selector.is_empty());
+    let Some(selector) = selector.map(Selector::from_iter) else { return Ok(None) };
+    let parameters = ListParams::default().labels_from(&selector);
+    match Api::<Pod>::namespaced(client.clone(), namespace).list(&parameters).await {
+        Ok(pods) => Ok(Some(pods.items)),
+        Err(error) => permitted(format!("list the pods of Service `{name}`"), error),
+    }
 }
 
 fn read(service: &Service, slices: &[EndpointSlice], ports: &BTreeSet<u16>) -> Servers {

@@ -1,7 +1,7 @@
 //! Who trusts the certificate: webhook configurations, conversion webhooks, APIServices. What each says, and what it
 //! should say, as data.
 
-use super::certificate::{Certificate, read_all, write_all};
+use super::certificate::{Certificate, alive, read_all, write_all};
 use super::secrets::FIELD_MANAGER;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -169,11 +169,11 @@ impl Target {
         self.entries.iter().any(|entry| entry.bundle.iter().any(|other| other != certificate))
     }
 
-    /// The object as it has to be applied so that each bundle has these, besides what is there if `keep`. It applies
-    /// only to the very object that was read, and makes none.
-    pub(super) fn patch(&self, certificates: &[Certificate], keep: bool) -> Value {
+    /// The object as it has to be applied so that each bundle has these certificates, and with `keep` also what it has
+    /// that has not expired by then. Applies only to the very object that was read, and creates none.
+    pub(super) fn patch(&self, certificates: &[Certificate], keep: Option<Timestamp>) -> Value {
         let bundle = |entry: &Entry| {
-            let mut all = if keep { entry.bundle.clone() } else { Vec::new() };
+            let mut all = keep.map(|now| alive(&entry.bundle, now)).unwrap_or_default();
             for certificate in certificates {
                 if !all.contains(certificate) {
                     all.push(certificate.clone());

@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use crate::support::{Lab, place};
-use jobwright_engine::JobOutcome;
+use crate::support::{Instead, Lab, place, status};
+use jobwright_engine::{JobOutcome, Retries};
 use jobwright_jobs::{Adopt, ObjectReference};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 fn adopt(release: &str, kinds: &[(&str, &str, &str)]) -> Adopt {
     let object = |(version, kind, name): &(&str, &str, &str)| ObjectReference {
@@ -81,4 +82,23 @@ async fn another_manager_of_the_label_is_heard() {
     lab.apply(settings(json!({"labels": {"app.kubernetes.io/managed-by": "hand"}}))).await;
     let (report, _) = lab.run(adopt("api", &[MAP])).await;
     assert!(report.reason.contains("has another manager") && report.reason.contains("\"test\""), "{}", report.reason);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_is_judged_by_its_cause_and_not_by_its_message() {
+    let lab = Lab::new();
+    lab.apply(settings(json!({}))).await;
+    let mut patches = 0;
+    lab.interceptor.set(move |method, path| {
+        if method != "PATCH" || !path.ends_with("/configmaps/settings") {
+            return None;
+        }
+        patches += 1;
+        let message = "Operation cannot be fulfilled: conflict with a concurrent write";
+        (patches == 1).then(|| Instead::Answer(409, status(409, "Conflict", message)))
+    });
+    let mut job = adopt("api", &[MAP]);
+    job.place.retries = Retries { limit: 1, backoff: Duration::from_secs(1) };
+    let (report, _) = lab.run(job).await;
+    assert_eq!((report.outcome, report.attempts), (JobOutcome::Succeeded, 2), "{}", report.reason);
 }

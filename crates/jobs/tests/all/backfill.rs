@@ -5,11 +5,13 @@
 mod crash;
 mod faults;
 mod files;
-mod http_sink;
+mod force;
+pub(crate) mod http_sink;
 mod job;
 mod selection;
+mod series;
 mod server;
-mod stage;
+pub(crate) mod stage;
 mod stop;
 mod tls;
 mod waits;

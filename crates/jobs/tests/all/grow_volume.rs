@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use crate::support::{Lab, deployment, place};
-use jobwright_engine::JobOutcome;
+use crate::support::{Instead, Lab, deployment, place, status};
+use jobwright_engine::{JobOutcome, Retries};
 use jobwright_jobs::{GrowVolume, Workload};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kube::api::{Api, Patch, PatchParams};
@@ -32,7 +32,7 @@ async fn requested(lab: &Lab) -> Value {
 }
 
 /// Somebody who expands volumes: notices, takes a while, and is done when nobody uses it or somebody mounts it.
-fn expander(lab: &Lab) -> tokio::task::JoinHandle<()> {
+pub(crate) fn expander(lab: &Lab) -> tokio::task::JoinHandle<()> {
     let claims = Api::<PersistentVolumeClaim>::default_namespaced(lab.client());
     tokio::spawn(async move {
         loop {
@@ -176,4 +176,23 @@ async fn a_workload_that_a_dead_deploy_left_scaled_down_is_put_back() {
     let (report, _) = lab.run(detaching()).await;
     assert_eq!(report.outcome, JobOutcome::Succeeded, "{}", report.reason);
     assert_eq!(replicas(&lab).await, (json!(3), false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_unavailable_for_a_moment_has_not_refused() {
+    let lab = cluster(true, "10Gi").await;
+    let expander = expander(&lab);
+    let mut patches = 0;
+    lab.interceptor.set(move |method, path| {
+        if method != "PATCH" || !path.ends_with("/persistentvolumeclaims/data") {
+            return None;
+        }
+        patches += 1;
+        (patches == 1).then(|| Instead::Answer(503, status(503, "ServiceUnavailable", "one moment")))
+    });
+    let mut job = grow("30Gi");
+    job.place.retries = Retries { limit: 1, backoff: Duration::from_secs(1) };
+    let (report, _) = lab.run(job).await;
+    expander.abort();
+    assert_eq!((report.outcome, report.attempts), (JobOutcome::Succeeded, 2), "{}", report.reason);
 }

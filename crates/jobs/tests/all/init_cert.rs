@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
+mod bundles;
 mod crash;
+mod force;
+mod force_crash;
 mod model;
 mod openssl;
 mod stories;
 mod targets;
-mod world;
+pub(crate) mod world;

@@ -4,5 +4,7 @@ mod adopt;
 mod backfill;
 mod command;
 mod grow_volume;
+mod hang;
 mod init_cert;
+mod release;
 mod support;

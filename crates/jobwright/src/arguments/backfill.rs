@@ -5,6 +5,7 @@ use super::deploy::Output;
 use crate::failure::{Failure, Kind};
 use clap::Args;
 use http::HeaderName;
+use jobwright_jobs::Mark;
 use jobwright_jobs::backfill::{Address, CheckpointPlace, Expression, Pattern, Wait};
 use jobwright_release::Period;
 use std::convert::Infallible;
@@ -206,6 +207,12 @@ pub(crate) struct Start {
     /// Do it all the same
     #[arg(long, requires = "unless_complete")]
     pub(crate) force: bool,
+    /// Run again once after a forced deploy, which removes the mark from this ConfigMap: configmap:NAME
+    #[arg(long, value_name = "CONFIGMAP", requires = "unless_complete")]
+    pub(crate) mark: Option<Mark>,
+    /// Do nothing unless a forced deploy asks for it
+    #[arg(long, requires = "mark")]
+    pub(crate) if_forced: bool,
     /// The Lease that only one holds at a time; a ConfigMap as checkpoint has one of its own
     #[arg(long, value_name = "NAME")]
     pub(crate) lock: Option<String>,

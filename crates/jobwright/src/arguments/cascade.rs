@@ -21,7 +21,7 @@ pub(crate) struct Cascade {
     /// Only show what would change
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Words for people, or one JSON document
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Text, alias = "format")]
     pub(crate) output: Format,
 }

@@ -10,24 +10,24 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct Deploy {
-    /// The plan: a file, or a directory with a jobwright.yaml
+    /// Plan file, or a directory with a jobwright.yaml
     #[arg(value_name = "PLAN", default_value = "jobwright.yaml")]
     pub(crate) plan: PathBuf,
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// Run every selected job once more, whatever has succeeded
+    /// Run every selected job again, even if it has succeeded
     #[arg(long)]
     pub(crate) force: bool,
-    /// Deploy components even if nothing has changed
+    /// Deploy components even if they are unchanged
     #[arg(long)]
     pub(crate) redeploy: bool,
-    /// How long it all may take
+    /// Cancel the deploy after this time, including the wait for the lock
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<Period>,
-    /// Take up Helm releases that a killed helm has left pending
+    /// Recover pending Helm releases; make sure that no helm is running
     #[arg(long)]
     pub(crate) unlock: bool,
-    /// Only show what would be done, and why
+    /// Show what would be done and why, without doing it
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -40,21 +40,21 @@ pub(crate) struct Deploy {
 
 #[derive(Args, Debug)]
 pub(crate) struct Plan {
-    /// The plan: a file, or a directory with a jobwright.yaml
+    /// Plan file, or a directory with a jobwright.yaml
     #[arg(value_name = "PLAN", default_value = "jobwright.yaml")]
     pub(crate) plan: PathBuf,
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// Fail on retired jobs, jobs that do not say when they retire, broken guards, and values files that nobody uses
+    /// Fail on retired jobs, jobs without `retires`, broken version rules and unused values files
     #[arg(long)]
     pub(crate) check: bool,
-    /// Show what would be run once more
+    /// Preview `deploy --force`
     #[arg(long)]
     pub(crate) force: bool,
-    /// Show what would be deployed again
+    /// Preview `deploy --redeploy`
     #[arg(long)]
     pub(crate) redeploy: bool,
-    /// Take up Helm releases that a killed helm has left pending
+    /// Preview `deploy --unlock`
     #[arg(long)]
     pub(crate) unlock: bool,
     #[command(flatten)]
@@ -67,19 +67,19 @@ pub(crate) struct Plan {
 
 #[derive(Args, Debug)]
 pub(crate) struct Run {
-    /// The job: an id of the plan
+    /// Id of a job in the plan
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// The plan: a file, or a directory with a jobwright.yaml
+    /// Plan file, or a directory with a jobwright.yaml
     #[arg(long, value_name = "PLAN", default_value = "jobwright.yaml")]
     pub(crate) plan: PathBuf,
-    /// Run it once more, whatever has succeeded
+    /// Run it again, even if it has succeeded
     #[arg(long, visible_alias = "force")]
     pub(crate) again: bool,
-    /// How long it may take
+    /// Cancel the run after this time, including the wait for the lock
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<Period>,
-    /// Only show what would be done, and why
+    /// Show what would be done and why, without doing it
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -90,38 +90,42 @@ pub(crate) struct Run {
     pub(crate) cluster: Cluster,
 }
 
-/// Which jobs.
+/// The jobs and components that are selected.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Selection")]
 pub(crate) struct Selection {
-    /// Only these jobs, with commas between; components are deployed all the same
+    /// Deploy only these components, with their jobs (comma-separated)
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', alias = "only-components")]
+    pub(crate) component: Vec<String>,
+    /// Run only these jobs (comma-separated); components still deploy
     #[arg(long, value_name = "JOBS", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// Not these jobs, with commas between
+    /// Skip these jobs (comma-separated); the next deploy runs them
     #[arg(long, value_name = "JOBS", value_delimiter = ',')]
     pub(crate) skip: Vec<String>,
 }
 
-/// Rules that may be broken on purpose.
+/// Upgrade rules that may be broken on purpose.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct Guards {
-    /// Let versions be left out
+    /// Allow an upgrade that skips versions
     #[arg(long)]
     pub(crate) allow_skip_version: bool,
-    /// Let an older version follow a newer one; jobs that have succeeded with the newer one are satisfied
+    /// Allow a downgrade; skip jobs that succeeded with a newer version (except `run: Always`)
     #[arg(long)]
     pub(crate) allow_older: bool,
 }
 
-/// How it is told.
+/// The output of a command.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Output {
-    /// Words for people, or one JSON document
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Text, alias = "format")]
     pub(crate) output: Format,
-    /// Say less
+    /// Hide progress
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Say more
+    /// Stream logs and decisions
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }

@@ -5,6 +5,7 @@
 use super::cluster::Cluster;
 use super::deploy::Output;
 use clap::{Args, ValueEnum};
+use jobwright_jobs::Mark;
 use jobwright_release::{Period, Renewal};
 use std::path::PathBuf;
 
@@ -51,6 +52,12 @@ pub(crate) struct InitCert {
     /// The same, but only once for each such text, which is remembered on the Secret
     #[arg(long, value_name = "NONCE")]
     pub(crate) again: Option<String>,
+    /// The same once after a forced deploy, which removes the mark from this ConfigMap: configmap:NAME
+    #[arg(long, value_name = "CONFIGMAP")]
+    pub(crate) mark: Option<Mark>,
+    /// Do nothing unless a forced deploy asks for it
+    #[arg(long, requires = "mark")]
+    pub(crate) if_forced: bool,
     /// The Lease that only one run holds at a time; one for the Secret if not given
     #[arg(long, value_name = "NAME")]
     pub(crate) lock: Option<String>,

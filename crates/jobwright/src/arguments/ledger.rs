@@ -1,22 +1,29 @@
-//! Arguments of the commands that read what was written down.
+//! Arguments of the commands that read what was recorded.
 
 use super::cluster::Cluster;
 use super::deploy::Output;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Whose ledgers.
+/// The release that is meant.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Whose {
+    /// Plan of the release; defaults to ./jobwright.yaml if it exists
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) plan: Option<PathBuf>,
+    /// Name of the release, instead of a plan
+    #[arg(long, value_name = "NAME", conflicts_with = "plan")]
+    pub(crate) release: Option<String>,
+}
+
+/// The ledgers that are meant.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Ledgers {
     /// Only this job
     #[arg(value_name = "JOB")]
     pub(crate) job: Option<String>,
-    /// The plan whose release is meant; that of ./jobwright.yaml if it is there
-    #[arg(long, value_name = "PLAN")]
-    pub(crate) plan: Option<PathBuf>,
-    /// The release, where there is no plan
-    #[arg(long, value_name = "NAME", conflicts_with = "plan")]
-    pub(crate) release: Option<String>,
+    #[command(flatten)]
+    pub(crate) whose: Whose,
     #[command(flatten)]
     pub(crate) output: Output,
     #[command(flatten)]
@@ -27,7 +34,7 @@ pub(crate) struct Ledgers {
 pub(crate) struct History {
     #[command(flatten)]
     pub(crate) ledgers: Ledgers,
-    /// Only this many, the newest
+    /// List only the newest N runs
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
@@ -36,10 +43,13 @@ pub(crate) struct History {
 pub(crate) struct Logs {
     #[command(flatten)]
     pub(crate) ledgers: Ledgers,
-    /// The number of the run; the last one if not given
+    /// Number of the run; defaults to the last one
     #[arg(long, value_name = "N")]
     pub(crate) run: Option<u64>,
-    /// The number of the attempt; the last one if not given
+    /// Number of the attempt; defaults to the last one
     #[arg(long, value_name = "N")]
     pub(crate) attempt: Option<u32>,
+    /// Follow the log until the run ends; wait for a run that a deploy is about to start
+    #[arg(short, long)]
+    pub(crate) follow: bool,
 }

@@ -14,6 +14,7 @@ use crate::output::progress::Loudness;
 use crate::output::{self, duration};
 use anyhow::Context as _;
 use jobwright_jobs::backfill::{Address, Ending, Error, Meter, Setting, Summary, Surroundings, Task, serve_metrics};
+use jobwright_jobs::mark::MarkError;
 use std::io::Write;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -27,8 +28,7 @@ pub(super) fn run(arguments: &arguments::Backfill) -> Result<(), Failure> {
 
 async fn backfill(arguments: &arguments::Backfill, is_watched: bool) -> Result<(), Failure> {
     let task = read::task(arguments)?;
-    // Every call that is made again is counted here, so nobody else makes it again.
-    let connection = cluster::connect_without_retries(&arguments.cluster).await?;
+    let connection = cluster::connect(&arguments.cluster, None).await?;
     if arguments.print_rbac {
         let needs = task.needs(&connection.client, &connection.namespace).await.map_err(failed)?;
         print(&needs.to_yaml())?;
@@ -161,7 +161,8 @@ fn judge(summary: &Summary) -> Result<(), Failure> {
         Ending::Cancelled => Kind::Cancelled,
         Ending::Forbidden => {
             return Err(Failure::new(Kind::Cluster, "the cluster lets nothing be listed")
-                .hint("`jobwright backfill --print-rbac` prints the roles that allow it"));
+                .hint("`jobwright backfill --print-rbac` prints the roles that allow it")
+                .documented());
         }
     };
     Err(Failure::new(kind, ""))
@@ -173,7 +174,7 @@ fn failed(error: Error) -> Failure {
         Error::UnknownKind(_) | Error::Open(_) | Error::Sink(_) => Kind::Usage,
         Error::Checkpoint(error) if error.place.starts_with("configmap:") => Kind::Cluster,
         Error::Checkpoint(_) => Kind::Usage,
-        Error::Discovery(_) | Error::Lock(_) => Kind::Cluster,
+        Error::Discovery(_) | Error::Lock(_) | Error::Mark(MarkError::Cluster { .. }) => Kind::Cluster,
         Error::Cancelled => Kind::Cancelled,
         _ => Kind::Negative,
     };

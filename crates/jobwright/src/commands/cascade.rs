@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &arguments::Cascade) -> Result<(), Failure> {
 }
 
 fn refused(error: Error) -> Failure {
-    Failure { kind: Kind::Usage, source: error.into(), hints: Vec::new() }
+    Failure::of(Kind::Usage, error)
 }
 
 /// The repository that a chart is in; where the command is run, if it is in none.

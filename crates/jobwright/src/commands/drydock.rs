@@ -44,7 +44,7 @@ fn seed(clock: &Clock) -> u64 {
 }
 
 fn failed(error: ServeError, kind: Kind) -> Failure {
-    Failure { kind, source: error.into(), hints: Vec::new() }
+    Failure::of(kind, error)
 }
 
 /// Writes a file so that nobody ever sees half of it, nor anybody else its token.

@@ -49,6 +49,8 @@ fn options(arguments: &arguments::InitCert, namespace: &str) -> Options {
         timeout: arguments.timeout.duration(),
         force: arguments.force,
         again: arguments.again.clone(),
+        mark: arguments.mark.clone(),
+        only_if_forced: arguments.if_forced,
         lock: arguments.lock.clone(),
         ..Options::new(namespace, &arguments.service, &arguments.secret)
     }
@@ -174,5 +176,5 @@ fn failed(error: Error) -> Failure {
         Error::Cancelled => Kind::Cancelled,
         _ => Kind::Negative,
     };
-    Failure { kind, source: error.into(), hints: Vec::new() }
+    Failure::of(kind, error)
 }

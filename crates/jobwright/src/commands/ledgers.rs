@@ -1,8 +1,9 @@
-//! `jobwright status|history|logs`: what was written down, good after the Jobs are gone.
+//! `jobwright status|history`: what ledgers record, also of Jobs that were deleted.
 
+use super::session::{self, Named};
 use crate::arguments::{self, Format};
 use crate::cluster::{self, Connection};
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::output::table::{Cell, Table};
 use crate::output::{self, BAD, DIM, DOUBTFUL, GOOD, STRONG, duration};
 use anstyle::Style;
@@ -10,13 +11,12 @@ use jiff::Timestamp;
 use jobwright_engine::{Ledger, Outcome, Run, read_ledgers};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::Path;
 
-/// A job, and what is known of it.
-struct Entry {
+/// A job, and its ledger.
+pub(super) struct Entry {
     job: String,
     component: Option<String>,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
 }
 
 pub(super) fn status(arguments: &arguments::Ledgers) -> Result<(), Failure> {
@@ -51,77 +51,32 @@ pub(super) fn history(arguments: &arguments::History) -> Result<(), Failure> {
     })
 }
 
-pub(super) fn logs(arguments: &arguments::Logs) -> Result<(), Failure> {
-    cluster::block_on(&arguments.ledgers.cluster, false, async {
-        let job = arguments.ledgers.job.clone();
-        let job = job.ok_or_else(|| Failure::new(Kind::Usage, "whose log? name a job"))?;
-        let (entries, _) = read(&arguments.ledgers).await?;
-        let none = || Failure::new(Kind::Negative, format!("job `{job}` has not run"));
-        let ledger = &entries.first().ok_or_else(none)?.ledger;
-        let wanted = |run: &&Run| {
-            arguments.run.is_none_or(|number| run.run == number)
-                && arguments.attempt.is_none_or(|number| run.attempt == number)
-        };
-        let Some(run) = ledger.runs().find(wanted) else {
-            let runs: Vec<String> = ledger.runs().map(|run| format!("{}.{}", run.run, run.attempt)).collect();
-            let failure = Failure::new(Kind::Negative, format!("nothing is known of such a run of job `{job}`"));
-            return Err(failure.hint(format!("runs and attempts that are known: {}", runs.join(", "))));
-        };
-        let log = ledger.log(run.run, run.attempt);
-        if arguments.ledgers.output.output == Format::Json {
-            let mut shown = run_to_json(&job, run);
-            shown["log"] = json!(log);
-            shown["logUnavailable"] = json!(run.log_unavailable);
-            output::line(&shown.to_string());
-            return Ok(());
-        }
-        if let Some(active) = ledger.active() {
-            output::note(&format!("{DIM}run {} is going on, as Job {}{DIM:#}", active.run, active.job));
-        }
-        output::note(&format!(
-            "{DIM}run {}, attempt {}, {} at {:.0}{DIM:#}",
-            run.run, run.attempt, run.outcome, run.finished_at
-        ));
-        match (log, &run.log_unavailable) {
-            (Some(log), _) => output::line(log.trim_end_matches('\n')),
-            (None, Some(why)) => output::note(&format!("log unavailable: {why}")),
-            (None, None) => output::note("it said nothing"),
-        }
-        Ok(())
-    })
+/// Reads the ledgers that the arguments mean, by job.
+async fn read(arguments: &arguments::Ledgers) -> Result<(Vec<Entry>, Connection), Failure> {
+    let named = session::find_release(&arguments.whose, &arguments.cluster).await?;
+    let entries = find(&named, arguments.job.as_deref()).await?;
+    Ok((entries, named.connection))
 }
 
-/// Reads the ledgers that the arguments mean.
-async fn read(arguments: &arguments::Ledgers) -> Result<(Vec<Entry>, Connection), Failure> {
-    let default = Path::new("jobwright.yaml");
-    let plan = match &arguments.plan {
-        Some(path) => Some(super::session::read_plan(path, &arguments.cluster)?),
-        None if arguments.release.is_none() && default.is_file() => {
-            Some(super::session::read_plan(default, &arguments.cluster)?)
-        }
-        None => None,
-    };
-    let connection = cluster::connect(&arguments.cluster, None).await?;
-    let release = plan.as_ref().map(|file| file.plan.release.name.clone()).or_else(|| arguments.release.clone());
-    let namespace = plan.as_ref().map_or(&connection.namespace, |file| &file.plan.release.namespace);
+/// The ledgers of a release, or of one job, by job.
+pub(super) async fn find(named: &Named, job: Option<&str>) -> Result<Vec<Entry>, Failure> {
     let mut labels = BTreeMap::new();
-    labels.extend(release.map(|release| ("jobwright.io/release".to_owned(), release)));
-    labels.extend(arguments.job.clone().map(|job| ("jobwright.io/job".to_owned(), job)));
-    let found = read_ledgers(&connection.client, namespace, &labels, &connection.clock)
-        .await
-        .map_err(super::session::failed)?;
+    labels.extend(named.name.clone().map(|release| ("jobwright.io/release".to_owned(), release)));
+    labels.extend(job.map(|job| ("jobwright.io/job".to_owned(), job.to_owned())));
+    let (client, retry) = (named.connection.bounded(), named.connection.retry());
+    let found = read_ledgers(&client, &named.namespace, &labels, &retry).await.map_err(session::failed)?;
     let mut entries = Vec::new();
     for (labels, ledger) in found {
         let label = |key: &str| labels.get(key).cloned();
-        let ledger = ledger.map_err(super::session::failed)?;
+        let ledger = ledger.map_err(session::failed)?;
         let job = label("jobwright.io/job").unwrap_or_default();
         entries.push(Entry { job, component: label("jobwright.io/component"), ledger });
     }
-    if let (true, Some(job), Some(file)) = (entries.is_empty(), &arguments.job, &plan) {
-        super::session::check_names(file, std::iter::once(job))?;
+    if let (true, Some(job), Some(file)) = (entries.is_empty(), job, &named.plan) {
+        session::check_names(file, std::iter::once(job))?;
     }
     entries.sort_by(|one, other| one.job.cmp(&other.job));
-    Ok((entries, connection))
+    Ok(entries)
 }
 
 fn show_status(entries: &[Entry], now: Timestamp) {
@@ -169,16 +124,18 @@ fn show_history(runs: &[(&Entry, &Run)]) {
         output::note("no job has run yet");
         return;
     }
-    let mut table = Table::new(&["finished", "job", "run", "attempt", "outcome", "took", "version", "reason"]);
+    let heads = ["started", "finished", "job", "run", "attempt", "outcome", "took", "version", "reason"];
+    let mut table = Table::new(&heads);
     for (entry, run) in runs {
-        let took = run.finished_at.duration_since(run.started_at).try_into().unwrap_or_default();
+        let started = if run.never_started { String::new() } else { format!("{:.0}", run.started_at) };
         table.row(vec![
+            started.into(),
             format!("{:.0}", run.finished_at).into(),
             entry.job.as_str().into(),
             run.run.to_string().into(),
             run.attempt.to_string().into(),
             Cell::styled(run.outcome.to_string(), style(run.outcome)),
-            duration(took).into(),
+            took(run).map(duration).unwrap_or_default().into(),
             run.version.as_ref().map(ToString::to_string).unwrap_or_default().into(),
             reason_of(run).into(),
         ]);
@@ -186,10 +143,15 @@ fn show_history(runs: &[(&Entry, &Run)]) {
     table.lines(output::width()).iter().for_each(|line| output::line(line));
 }
 
-/// What there is to say of a run, and what to do about it.
+/// How long a run took; none if it never started.
+fn took(run: &Run) -> Option<std::time::Duration> {
+    (!run.never_started).then(|| run.finished_at.duration_since(run.started_at).try_into().unwrap_or_default())
+}
+
+/// Why a run ended as it did, and what to do about it.
 fn reason_of(run: &Run) -> String {
     match run.outcome {
-        Outcome::Unknown => format!("{}; look, then `jobwright run JOB --again`", run.reason),
+        Outcome::Unknown => format!("{}; check what it did, then `jobwright run JOB --again`", run.reason),
         _ => run.reason.clone(),
     }
 }
@@ -208,7 +170,7 @@ fn ago(time: Timestamp, now: Timestamp) -> String {
     format!("{} ago", duration(passed))
 }
 
-fn run_to_json(job: &str, run: &Run) -> Value {
+pub(super) fn run_to_json(job: &str, run: &Run) -> Value {
     json!({
         "job": job,
         "run": run.run,
@@ -218,7 +180,7 @@ fn run_to_json(job: &str, run: &Run) -> Value {
         "reason": run.reason,
         "attempt": run.attempt,
         "exitCode": run.exit_code,
-        "startedAt": run.started_at,
+        "startedAt": (!run.never_started).then_some(run.started_at),
         "finishedAt": run.finished_at,
     })
 }

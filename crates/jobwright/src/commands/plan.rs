@@ -3,9 +3,9 @@
 use super::session;
 use crate::arguments::{self, Format, Output};
 use crate::cluster;
-use crate::failure::{ErrorExt as _, Failure, Kind};
+use crate::failure::{Failure, Kind};
 use crate::output::{self, report};
-use jobwright_engine::{Settings, Version};
+use jobwright_engine::{Past, Preview, Settings, Would};
 use jobwright_release::{Deployment, PlanFile, Records};
 
 pub(super) fn run(arguments: &arguments::Plan) -> Result<(), Failure> {
@@ -14,7 +14,7 @@ pub(super) fn run(arguments: &arguments::Plan) -> Result<(), Failure> {
 
 async fn plan(arguments: &arguments::Plan) -> Result<(), Failure> {
     let file = session::read_plan(&arguments.plan, &arguments.cluster)?;
-    session::check_names(&file, arguments.selection.only.iter().chain(&arguments.selection.skip))?;
+    session::check_selection(&file, &arguments.selection)?;
     if arguments.check {
         return check(arguments, &file).await;
     }
@@ -27,21 +27,21 @@ async fn plan(arguments: &arguments::Plan) -> Result<(), Failure> {
 pub(super) fn preview_deploy(arguments: &arguments::Deploy) -> Result<(), Failure> {
     cluster::block_on(&arguments.cluster, false, async {
         let file = session::read_plan(&arguments.plan, &arguments.cluster)?;
-        session::check_names(&file, arguments.selection.only.iter().chain(&arguments.selection.skip))?;
+        session::check_selection(&file, &arguments.selection)?;
         let settings = session::settings(&file, &arguments.selection, arguments.guards);
         let wish = Wish { force: arguments.force, redeploy: arguments.redeploy, unlock: arguments.unlock };
         preview(&file, &arguments.cluster, settings, &wish, arguments.output).await
     })
 }
 
-/// What would be done on purpose.
+/// What is asked for explicitly.
 pub(super) struct Wish {
     pub(super) force: bool,
     pub(super) redeploy: bool,
     pub(super) unlock: bool,
 }
 
-/// Shows what would be done. Fails where it would be refused.
+/// Shows what a deploy would do. Fails if the deploy would.
 pub(super) async fn preview(
     file: &PlanFile,
     cluster: &arguments::Cluster,
@@ -58,38 +58,59 @@ pub(super) async fn preview(
         unlock: wish.unlock,
         ..session::deployment(file, &connection, helm, settings.clone())?
     };
-    let (registry, records) = deployment.open().await.or_fail(Kind::Cluster)?;
-    let manager = deployment.manager(records.get().await.version, settings);
+    let (registry, records) =
+        deployment.open(connection.bounded(), None, connection.retry()).await.map_err(session::failed)?;
+    let record = records.get().await;
+    let manager = deployment.manager(record.past(), Settings { owed: record.owed, ..settings });
     let preview = manager.preview(&registry).await.map_err(session::failed)?;
     let violations = manager.violations(&registry);
     match output.output {
         Format::Json => output::line(&report::preview_to_json(&preview, &violations).to_string()),
         Format::Text => report::show_preview(&preview, &violations),
     }
-    if violations.is_empty() { Ok(()) } else { Err(Failure::new(Kind::Negative, "")) }
+    let failing = failing(&preview);
+    match (violations.is_empty(), failing.is_empty()) {
+        (true, true) => Ok(()),
+        (true, false) => {
+            let message = format!("the deploy would fail: {}", failing.join(", "));
+            Err(Failure::new(Kind::Negative, message).documented())
+        }
+        (false, _) => Err(Failure::reported(Kind::Negative)),
+    }
 }
 
-/// The version that the cluster has, if there is a cluster that can be asked, and a release.
-async fn deployed(arguments: &arguments::Plan, file: &PlanFile) -> Option<Version> {
+/// The components and jobs that would fail.
+fn failing(preview: &Preview) -> Vec<String> {
+    let components = preview.components.iter().filter(|(_, decision)| decision.is_err());
+    let jobs = preview.jobs.iter().filter(|job| job.would == Would::Fail);
+    let components = components.map(|(name, _)| format!("component `{name}`"));
+    components.chain(jobs.map(|job| format!("job `{}`", job.id))).collect()
+}
+
+/// What was deployed before, if a cluster can be reached, and has the release.
+async fn deployed(arguments: &arguments::Plan, file: &PlanFile) -> Option<Past> {
     let connection = cluster::connect(&arguments.cluster, file.path.parent()).await.ok()?;
     let release = &file.plan.release;
-    let records = Records::open(connection.client.clone(), &release.namespace, &release.name).await.ok()?;
-    records.get().await.version
+    let retry = connection.retry().within(std::time::Duration::from_secs(10));
+    let records = Records::open(connection.bounded(), &release.namespace, &release.name, None, retry).await.ok()?;
+    Some(records.get().await.past()).filter(|past| past.version.is_some() || past.attempted.is_some())
 }
 
-/// `plan --check`: what should not be merged. The cluster is asked for what is deployed, if there is one.
+/// `plan --check`: what should not be merged. The deployed version is read from the cluster, if one can be reached.
 async fn check(arguments: &arguments::Plan, file: &PlanFile) -> Result<(), Failure> {
     let mut problems: Vec<String> = file.warnings.findings.iter().map(|finding| finding.message.clone()).collect();
     if arguments.output.output == Format::Text && !file.warnings.findings.is_empty() {
         output::findings::show(&file.warnings, false);
     }
     let mut more = unused_values(file);
-    let previous = deployed(arguments, file).await;
-    if previous.is_none() {
-        output::note("no cluster says what is deployed: the upgrade from there is not checked");
+    let past = deployed(arguments, file).await;
+    if past.is_none() {
+        output::note("found no cluster with a deployed version: the upgrade is not checked");
     }
     let settings = session::settings(file, &arguments.selection, arguments.guards);
-    more.extend(jobwright_release::violations(file, previous, &settings).iter().map(ToString::to_string));
+    more.extend(
+        jobwright_release::violations(file, &past.unwrap_or_default(), &settings).iter().map(ToString::to_string),
+    );
     if arguments.output.output == Format::Text {
         for problem in &more {
             output::line(&format!("{}error{:#}: {problem}", output::BAD, output::BAD));
@@ -102,21 +123,21 @@ async fn check(arguments: &arguments::Plan, file: &PlanFile) -> Result<(), Failu
     match problems.len() {
         0 => {
             if arguments.output.output == Format::Text && !arguments.output.quiet {
-                output::line(&format!("{}nothing to complain of{:#}", output::GOOD, output::GOOD));
+                output::line(&format!("{}no problems found{:#}", output::GOOD, output::GOOD));
             }
             Ok(())
         }
-        _ => Err(Failure::new(Kind::Negative, "")),
+        _ => Err(Failure::reported(Kind::Negative)),
     }
 }
 
-/// Values files beside those that are used, which nobody uses.
+/// Values files beside used ones that no component uses.
 fn unused_values(file: &PlanFile) -> Vec<String> {
     let used: std::collections::BTreeSet<_> = file
         .plan
         .components
         .iter()
-        .flat_map(|component| &component.values)
+        .flat_map(jobwright_release::plan::Component::values)
         .filter_map(|path| file.resolve(path).canonicalize().ok())
         .collect();
     let directories: std::collections::BTreeSet<_> = used.iter().filter_map(|path| path.parent()).collect();

@@ -1,27 +1,26 @@
-//! What the commands on a plan have in common: reading it, finding helm, building what is deployed, and telling errors.
+//! What the commands on a plan have in common: reading it, finding helm, preparing the cluster, and reporting errors.
 
 use crate::arguments;
 use crate::cluster::Connection;
 use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output;
 use anyhow::Context as _;
-use jobwright_engine::{Error, Exceptions, Settings};
+use jobwright_engine::{Answer, Error, Exceptions, Manager, Release, Settings, classify};
 use jobwright_jobs::access::{self, Permission};
-use jobwright_release::{DeployError, Deployment, Driver, Helm, PlanFile, preflight, second_id};
+use jobwright_release::{Deployment, Driver, Helm, PlanFile, preflight, second_id};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-/// Reads the plan that an argument names. Everything that is wrong in it is shown.
+/// Reads the plan that an argument names. Prints every error in it.
 pub(super) fn read_plan(path: &Path, cluster: &arguments::Cluster) -> Result<PlanFile, Failure> {
     let path = locate(path);
     let text = std::fs::read_to_string(&path)
         .with_context(|| format!("cannot read the plan `{}`", path.display()))
-        .map_err(|source| {
-            Failure { kind: Kind::Usage, source, hints: Vec::new() }
-                .hint("name a plan, or a directory with a jobwright.yaml")
-        })?;
+        .map_err(|error| Failure::of(Kind::Usage, error).hint("name a plan, or a directory with a jobwright.yaml"))?;
     let mut file = PlanFile::parse(&path, &text).map_err(|findings| {
         output::findings::show(&findings, true);
         Failure::new(Kind::Usage, findings)
@@ -32,25 +31,71 @@ pub(super) fn read_plan(path: &Path, cluster: &arguments::Cluster) -> Result<Pla
     Ok(file)
 }
 
+/// A release that arguments name, and the cluster that it is in.
+pub(super) struct Named {
+    /// Its plan, if there is one.
+    pub(super) plan: Option<PlanFile>,
+    /// Its name; none if neither a plan nor an argument gives one.
+    pub(super) name: Option<String>,
+    pub(super) namespace: String,
+    pub(super) connection: Connection,
+}
+
+/// Finds the release that arguments name, and connects to its cluster.
+pub(super) async fn find_release(whose: &arguments::Whose, cluster: &arguments::Cluster) -> Result<Named, Failure> {
+    let default = Path::new("jobwright.yaml");
+    let plan = match &whose.plan {
+        Some(path) => Some(read_plan(path, cluster)?),
+        None if whose.release.is_none() && default.is_file() => Some(read_plan(default, cluster)?),
+        None => None,
+    };
+    let connection = crate::cluster::connect(cluster, None).await?;
+    let release = plan.as_ref().map(|file| &file.plan.release);
+    let name = release.map(|release| release.name.clone()).or_else(|| whose.release.clone());
+    let namespace = release.map_or(&connection.namespace, |release| &release.namespace).clone();
+    Ok(Named { plan, name, namespace, connection })
+}
+
+impl Named {
+    /// The name of its Lease; none if the name of the release is unknown.
+    pub(super) fn lease(&self) -> Option<String> {
+        let release = Release { name: self.name.clone()?, namespace: self.namespace.clone(), ..Release::default() };
+        let Connection { client, clock, .. } = &self.connection;
+        Some(Manager::new(client.clone(), release, clock.clone(), Settings::default()).lease_name())
+    }
+}
+
 fn locate(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("jobwright.yaml") } else { path.to_owned() }
 }
 
-/// Checks that jobs that are named on the command line are there.
+/// Checks that the jobs and components that are selected on the command line exist.
+pub(super) fn check_selection(file: &PlanFile, selection: &arguments::Selection) -> Result<(), Failure> {
+    check_names(file, selection.only.iter().chain(&selection.skip))?;
+    let known: Vec<&str> = file.plan.components.iter().map(|component| component.name.as_str()).collect();
+    selection.component.iter().try_for_each(|name| check_name("component", name, &known))
+}
+
+/// Checks that jobs that are named on the command line exist.
 pub(super) fn check_names(file: &PlanFile, names: impl Iterator<Item = impl AsRef<str>>) -> Result<(), Failure> {
+    let known: Vec<&str> = file.plan.jobs.iter().map(|job| job.id.as_str()).collect();
     for name in names {
-        if !file.plan.jobs.iter().any(|job| job.id == name.as_ref()) {
-            let known: Vec<&str> = file.plan.jobs.iter().map(|job| job.id.as_str()).collect();
-            let failure = Failure::new(Kind::Usage, format!("the plan has no job `{}`", name.as_ref()));
-            return Err(failure.hint(format!("it has {}", known.join(", "))));
-        }
+        check_name("job", name.as_ref(), &known)?;
     }
     Ok(())
 }
 
+fn check_name(what: &str, name: &str, known: &[&str]) -> Result<(), Failure> {
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(Failure::new(Kind::Usage, format!("the plan has no {what} `{name}`")).hint(format!("it has {known}")))
+}
+
 /// Finds the helm that a plan needs, if it needs one.
 pub(super) async fn find_helm(file: &PlanFile, connection: &Connection) -> Result<Option<Helm>, Failure> {
-    let Some(component) = file.plan.components.iter().find(|component| component.chart.is_some()) else {
+    let Some(component) = file.plan.components.iter().find(|component| component.helm_release().is_some()) else {
         return Ok(None);
     };
     if connection.is_drydock {
@@ -92,14 +137,16 @@ fn helm_driver() -> Result<Driver, Failure> {
     }
 }
 
-/// Asks for the permissions that the plan needs; what is missing is told as a Role.
+/// Asks for the permissions that the plan needs, in every namespace it changes; prints the missing ones as roles.
 pub(super) async fn check_permissions(file: &PlanFile, connection: &Connection) -> Result<(), Failure> {
     let release = &file.plan.release;
-    let (wanted, name) = (
-        preflight::permissions(&file.plan, &connection.dialling(&release.namespace)),
-        format!("jobwright-{}", release.name),
-    );
-    require(connection, &release.namespace, &name, "the deploy", wanted).await
+    let name = format!("jobwright-{}", release.name);
+    let dialling = connection.dialling(&release.namespace);
+    let client = jobwright_engine::bounded(&connection.client);
+    for (namespace, wanted) in preflight::permissions(file, &client, connection.retry(), &dialling).await {
+        require(connection, &namespace, &name, "the deploy", wanted).await?;
+    }
+    Ok(())
 }
 
 /// Asks for permissions; what is missing is told as roles of a name.
@@ -110,44 +157,61 @@ pub(super) async fn require(
     what: &str,
     wanted: BTreeSet<Permission>,
 ) -> Result<(), Failure> {
-    let missing = access::missing(&connection.client, namespace, wanted)
-        .await
-        .context("cannot ask the cluster what is allowed")
-        .or_fail(Kind::Cluster)?;
+    let client = connection.bounded();
+    let ask = || async { Ok(access::missing(&client, namespace, wanted.clone()).await?) };
+    let missing = connection.retry().call("check permissions", ask).await.map_err(failed)?;
     if missing.is_empty() {
         return Ok(());
     }
-    let list: Vec<String> = missing.iter().map(ToString::to_string).collect();
-    output::note(&format!("# what is missing, as a Role:\n{}", access::roles(name, namespace, &missing)));
-    let message = format!("{what} needs what is not allowed in namespace `{namespace}`: {}", list.join(", "));
+    let list: Vec<String> = missing.iter().map(|permission| format!("`{permission}`")).collect();
+    output::note(&format!("# missing permissions, as a Role:\n{}", access::roles(name, namespace, &missing)));
+    let message = format!("permission denied in namespace `{namespace}`: {what} needs {}", list.join(", "));
     Err(Failure::new(Kind::Cluster, message)
-        .hint("apply the Role above and bind it to who deploys; nothing was changed"))
+        .hint("apply the Role above and bind it to the identity that deploys; nothing was changed"))
 }
 
-/// Makes a namespace, if it is not there.
-pub(super) async fn ensure_namespace(name: &str, connection: &Connection) -> Result<(), Failure> {
-    let namespaces = Api::<Namespace>::all(connection.client.clone());
-    match namespaces.get_opt(name).await {
+/// What was done to the cluster before the deploy itself.
+#[derive(Debug, Default)]
+pub(super) struct Prepared {
+    /// The namespace that was created.
+    namespace: Option<String>,
+}
+
+impl Prepared {
+    /// What is different in the cluster if the deploy has not begun.
+    pub(super) fn summary(&self) -> String {
+        match &self.namespace {
+            Some(name) => format!("namespace `{name}` was created, nothing else was changed"),
+            None => "nothing was changed".to_owned(),
+        }
+    }
+}
+
+/// Creates a namespace, if it does not exist.
+pub(super) async fn ensure_namespace(name: &str, connection: &Connection) -> Result<Prepared, Failure> {
+    let (namespaces, retry) = (Api::<Namespace>::all(connection.bounded()), connection.retry());
+    match retry.call(&format!("read namespace `{name}`"), || namespaces.get_opt(name)).await {
         Ok(None) => {}
-        // Who may not look has been given one.
-        Ok(Some(_)) | Err(_) => return Ok(()),
+        Ok(Some(_)) => return Ok(Prepared::default()),
+        // An identity without permission to read namespaces works in one that exists.
+        Err(error) if error.forbidden().is_some() => return Ok(Prepared::default()),
+        Err(error) => return Err(failed(error)),
     }
     let namespace = Namespace {
         metadata: kube::core::ObjectMeta { name: Some(name.to_owned()), ..kube::core::ObjectMeta::default() },
         ..Namespace::default()
     };
-    match namespaces.create(&PostParams::default(), &namespace).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
-        Err(error) => {
-            let refusal = jobwright_engine::Refusal::from(error);
-            let message = format!("namespace `{name}` is not there and cannot be made: {refusal}");
-            Err(Failure::new(Kind::Cluster, message))
+    let create = || async {
+        match namespaces.create(&PostParams::default(), &namespace).await {
+            Err(error) if classify(&error) == Answer::AlreadyExists => Ok(None),
+            created => created.map(|_| Some(name.to_owned())),
         }
-    }
+    };
+    let created = retry.call(&format!("create namespace `{name}`, which does not exist"), create).await;
+    Ok(Prepared { namespace: created.map_err(failed)? })
 }
 
-/// A plan on a cluster, to be deployed in the usual way.
+/// A plan on a cluster, to be deployed without exceptions.
 pub(super) fn deployment<'a>(
     file: &'a PlanFile,
     connection: &Connection,
@@ -173,9 +237,7 @@ pub(super) fn deployment<'a>(
 /// How a plan is deployed.
 pub(super) fn settings(file: &PlanFile, selection: &arguments::Selection, guards: arguments::Guards) -> Settings {
     // A certificate without a phase is two jobs, and both are meant by its name.
-    let is_two = |name: &&String| {
-        file.plan.jobs.iter().any(|job| job.id == **name && job.init_cert.is_some() && job.phase.is_none())
-    };
+    let is_two = |name: &&String| file.plan.jobs.iter().any(|job| job.id == **name && job.is_two_jobs());
     let set = |names: &[String]| {
         let seconds = names.iter().filter(is_two).map(|name| second_id(name));
         names.iter().cloned().chain(seconds).collect::<BTreeSet<String>>()
@@ -183,6 +245,7 @@ pub(super) fn settings(file: &PlanFile, selection: &arguments::Selection, guards
     Settings {
         parallel: usize::from(file.plan.parallel),
         holder: holder(),
+        components: (!selection.component.is_empty()).then(|| selection.component.iter().cloned().collect()),
         only: (!selection.only.is_empty()).then(|| set(&selection.only)),
         skip: set(&selection.skip),
         upgrade_from: file.plan.release.upgrade_from.clone(),
@@ -197,35 +260,39 @@ fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Who deploys: nobody else has the same text at the same time.
+/// This process, unlike any other: processes in two containers may have the same user, host and number.
 pub(super) fn holder() -> String {
-    #[expect(clippy::disallowed_methods, reason = "the environment comes in here")]
-    let user = std::env::var("USER").unwrap_or_else(|_| "jobwright".to_owned());
-    format!("{user}@{} (process {})", host(), std::process::id())
-}
-
-/// What it means to the command line that a deploy could not be carried out.
-pub(super) fn stopped(error: DeployError) -> Failure {
-    match error {
-        DeployError::Engine(error) => failed(error),
-        DeployError::Record(error) => Failure { kind: Kind::Cluster, source: error.into(), hints: Vec::new() },
-    }
+    static HOLDER: OnceLock<String> = OnceLock::new();
+    let name = || {
+        #[expect(clippy::disallowed_methods, reason = "the environment comes in here")]
+        let user = std::env::var("USER").unwrap_or_else(|_| "jobwright".to_owned());
+        let random = RandomState::new().build_hasher().finish() & 0xff_ffff;
+        format!("{user}@{} (process {}, {random:06x})", host(), std::process::id())
+    };
+    HOLDER.get_or_init(name).clone()
 }
 
 /// What an error of the engine means to the command line.
 pub(super) fn failed(error: Error) -> Failure {
-    let kind = match &error {
+    failure_of(&error)
+}
+
+/// The same, of an error that a report carries.
+pub(super) fn failure_of(error: &Error) -> Failure {
+    let kind = match error {
         Error::Registry(_) => Kind::Usage,
         Error::Cluster { .. } => Kind::Cluster,
-        Error::Cancelled => Kind::Cancelled,
+        Error::Cancelled | Error::CancelledWaiting { .. } | Error::Abandoned => Kind::Cancelled,
         _ => Kind::Negative,
     };
-    let hint = match &error {
+    let hint = match error {
         Error::Violations(_) => {
-            Some("`--allow-skip-version` and `--allow-older` break the rule on purpose; a job that retires has to go")
+            Some("pass `--allow-skip-version` or `--allow-older` to break the rule; remove jobs that have retired")
         }
-        Error::LostLease { .. } => Some("run the same command again: it goes on from here"),
-        Error::Busy { .. } => Some("wait for it, or look whether it still runs"),
+        Error::LostLease { .. } => Some("run the same command again: it resumes the deploy"),
+        Error::Busy { .. } | Error::CancelledWaiting { .. } => {
+            Some("check whether it still runs: `jobwright lock show`")
+        }
         _ => None,
     };
     let failure = Failure::new(kind, error.whole_message());

@@ -20,6 +20,9 @@ fn lines_within(summary: &Summary, everything: bool, width: usize) -> Vec<String
     if let Some(Completed { key, since, .. }) = &summary.kept {
         return vec![format!("{GOOD}kept{GOOD:#}: complete with {key} since {since:.0}")];
     }
+    if let Some(reason) = &summary.skipped {
+        return vec![format!("{DIM}skipped{DIM:#}: {reason}")];
+    }
     let (told, silent): (Vec<&KindSummary>, Vec<&KindSummary>) =
         summary.kinds.iter().partition(|kind| everything || kind.counts.listed > 0 || !kind.errors.is_empty());
     let mut lines = Vec::new();
@@ -158,6 +161,7 @@ mod tests {
             stopped: None,
             seconds: 3.25,
             kept: None,
+            skipped: None,
         };
         assert_eq!(
             plain(&summary),

@@ -38,7 +38,7 @@ mod tests {
         let findings = PlanFile::parse(Path::new("jobwright.yaml"), text).unwrap_err();
         let shown = anstream::adapter::strip_str(&render(&findings, true)).to_string();
         insta::assert_snapshot!(shown, @r"
-        error: there is no field `paralel` here
+        error: unknown field `paralel`
          --> jobwright.yaml:4:1
           |
         4 | paralel: 4

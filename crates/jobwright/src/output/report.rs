@@ -2,6 +2,7 @@
 
 use super::table::{Cell, Table};
 use super::{BAD, DIM, DOUBTFUL, GOOD, STRONG, duration, line, width};
+use crate::failure::Failure;
 use anstyle::Style;
 use jobwright_engine::{
     Action, Decision, DeployOutcome, JobOutcome, JobPreview, JobReport, Phase, Preview, Report, Scope, Violation, Would,
@@ -106,6 +107,7 @@ fn action(action: Action) -> (&'static str, Style) {
     match action {
         Action::Installed => ("installed", GOOD),
         Action::Upgraded => ("upgraded", GOOD),
+        Action::Removed => ("removed", GOOD),
         Action::Unchanged => ("unchanged", DIM),
         Action::Failed => ("failed", BAD),
         Action::Skipped => ("skipped", DOUBTFUL),
@@ -134,13 +136,14 @@ fn decided(decision: &Result<Decision, String>) -> (&'static str, Style) {
     match decision {
         Ok(Decision::Install(_)) => ("installed", STRONG),
         Ok(Decision::Upgrade(_)) => ("upgraded", STRONG),
+        Ok(Decision::Remove(_)) => ("removed", STRONG),
         Ok(Decision::Unchanged(_)) => ("unchanged", DIM),
         Err(_) => ("failed", BAD),
     }
 }
 
-/// What became of a deploy, as one document.
-pub(crate) fn to_json(report: &Report) -> Value {
+/// The report on a deploy as one document, with the failure that ended it.
+pub(crate) fn to_json(report: &Report, failure: Option<&Failure>) -> Value {
     let component = |component: &jobwright_engine::ComponentReport| {
         json!({
             "name": component.name,
@@ -168,6 +171,8 @@ pub(crate) fn to_json(report: &Report) -> Value {
             DeployOutcome::Cancelled => "cancelled",
         },
         "reason": report.reason,
+        "error": failure.map(Failure::message).filter(|message| !message.is_empty()),
+        "hints": failure.map(|failure| failure.hints.as_slice()).unwrap_or_default(),
         "components": report.components.iter().map(component).collect::<Vec<_>>(),
         "jobs": report.jobs.iter().map(job).collect::<Vec<_>>(),
         "phases": report.phases.iter().map(|phase| json!({

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-mod collector;
+pub(crate) mod collector;
 mod exits;
 mod kill;
 mod once;
 mod plan;
-mod play;
+pub(crate) mod play;

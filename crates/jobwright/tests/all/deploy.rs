@@ -3,9 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod cancel;
+mod clock;
 mod exits;
+mod follow;
 mod ledger;
+mod lock;
 mod plans;
+mod secrets;
 pub(crate) mod stage;
 mod story;
 mod supersede;

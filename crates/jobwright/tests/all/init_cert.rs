@@ -4,8 +4,8 @@
 
 use crate::deploy::stage::Stage;
 use jobwright_drydock::{Drydock, User};
-use k8s_openapi::api::core::v1::{Namespace, Secret};
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
 use std::process::Command;
@@ -118,7 +118,10 @@ fn the_roles_that_are_printed_are_enough_and_without_them_nothing_is_touched() {
     let mut kubeconfig: Value = serde_json::from_str(&text).unwrap();
     kubeconfig["users"][0]["user"]["token"] = token.into();
     stage.file("kubeconfig", &kubeconfig.to_string());
-    let usual = format!("{USUAL} --validating-webhook shop");
+    let usual = format!("{USUAL} --validating-webhook shop --mark configmap:shop-mark");
+    let map = json!({"metadata": {"name": "shop-mark"}, "data": {"identity": "1.a"}});
+    let maps = Api::<ConfigMap>::namespaced(stage.client(), "shop");
+    stage.block_on(maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap())).unwrap();
     let refused = stage.jobwright(&usual).expect(4);
     for part in [
         "kind: Role",
@@ -126,6 +129,7 @@ fn the_roles_that_are_printed_are_enough_and_without_them_nothing_is_touched() {
         "resourceNames: [hook-tls, hook-tls-ca]",
         "create secrets",
         "patch validatingwebhookconfigurations/shop",
+        "patch configmaps/shop-mark",
     ] {
         assert!(refused.error.contains(part), "{part} is not in\n{}", refused.error);
     }
@@ -169,7 +173,7 @@ fn what_cannot_work_is_a_matter_of_usage() {
     for (line, part) in [
         ("init-cert --service hook", "--secret"),
         ("init-cert --service hook --secret s --force --check", "cannot be used with"),
-        ("init-cert --service hook --secret s --renew-before third --drydock", "says no time to renew"),
+        ("init-cert --service hook --secret s --renew-before third --drydock", "invalid renewal"),
         ("init-cert --service hook --secret s --ca-secret s --drydock", "a Secret of its own"),
         ("init-cert --service hook --secret s --validity 30d --renew-before 40d --drydock", "renewed by every run"),
     ] {

@@ -4,4 +4,5 @@ mod backfill;
 mod cascade;
 mod command_line;
 mod deploy;
+mod forced;
 mod init_cert;

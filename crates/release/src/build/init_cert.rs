@@ -1,36 +1,42 @@
-//! The jobs of a certificate: one before and one after, unless its phase is given.
+//! The jobs of a certificate: one before and one after the deploy, unless its phase is given.
 
 use super::place;
 use crate::plan;
-use jobwright_engine::{Phase, Registry, When};
+use jobwright_engine::Registry;
 use jobwright_jobs::init_cert::{Dialling, Stage};
 use jobwright_jobs::{InitCert, Place};
 
-/// What the job after a deploy is called.
+/// The id of the job after the deploy.
 pub fn second_id(id: &str) -> String {
     format!("{id}-inject")
 }
 
-/// Adds the jobs of a certificate.
-pub(super) fn add(
-    registry: &mut Registry,
-    job: &plan::Job,
-    wanted: &plan::InitCert,
-    namespace: &str,
-    dialling: &Dialling,
-    holder: &str,
-) {
-    let dialling = if wanted.handshake { dialling.clone() } else { Dialling::Not("the plan says so".to_owned()) };
-    let mut add = |place: Place, stage: Stage| {
-        let options = wanted.options(namespace, stage);
-        registry.job(InitCert { place, options, dialling: dialling.clone(), holder: holder.to_owned() });
-    };
-    let first = place(job);
-    if job.phase.is_some() {
-        return add(first, Stage::All);
+/// A certificate, and what its jobs need.
+pub(super) struct Certificates<'a> {
+    pub(super) certificate: &'a plan::InitCert,
+    pub(super) namespace: &'a str,
+    pub(super) dialling: &'a Dialling,
+    pub(super) holder: &'a str,
+}
+
+impl Certificates<'_> {
+    /// Adds the jobs of the certificate.
+    pub(super) fn add(&self, registry: &mut Registry, job: &plan::Job, phase: Option<plan::Phase>) {
+        if let Some(phase) = phase {
+            return self.add_stage(registry, place(job, phase), Stage::All);
+        }
+        self.add_stage(registry, place(job, plan::Phase::Pre), Stage::Secret);
+        let after = Place { id: second_id(&job.id), after: Vec::new(), ..place(job, plan::Phase::Post) };
+        self.add_stage(registry, after, Stage::Inject);
     }
-    let when = |phase| When { phase, ..first.when.clone() };
-    let (before, after) = (when(Phase::Pre), when(Phase::Post));
-    add(Place { when: before, ..first.clone() }, Stage::Secret);
-    add(Place { id: second_id(&job.id), when: after, after: Vec::new(), ..first }, Stage::Inject);
+
+    fn add_stage(&self, registry: &mut Registry, place: Place, stage: Stage) {
+        let dialling = if self.certificate.handshake {
+            self.dialling.clone()
+        } else {
+            Dialling::Not("the plan has `handshake: false`".to_owned())
+        };
+        let options = self.certificate.options(self.namespace, stage);
+        registry.job(InitCert { place, options, dialling, holder: self.holder.to_owned() });
+    }
 }

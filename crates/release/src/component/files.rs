@@ -10,7 +10,7 @@ const MOST_FILES: usize = 10_000;
 const MOST_BYTES: u64 = 256 * 1024 * 1024;
 
 /// All files of a directory, or the one file, in order.
-pub(super) fn list(root: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn list(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed =
         |path: &Path, error| Failure::new(format!("cannot read `{}`", path.display())).because(error).for_good();
     let mut found = Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn list(root: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// A hash over files: their names below a root, and what is in them.
-pub(super) fn hash(root: &Path, files: &[PathBuf]) -> Result<String, Failure> {
+pub(crate) fn hash(root: &Path, files: &[PathBuf]) -> Result<String, Failure> {
     let mut hasher = Sha256::new();
     for file in files {
         let content = std::fs::read(file)

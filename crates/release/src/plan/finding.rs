@@ -1,16 +1,16 @@
-//! What is wrong in a file, and where.
+//! Errors in a file, and where they are.
 
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Something that is wrong in a file.
+/// An error in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The bytes of the text it is about.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to do about it.
+    /// A suggested fix.
     pub help: Option<String>,
 }
 
@@ -25,15 +25,15 @@ impl Finding {
     }
 }
 
-/// A file with what is wrong in it.
+/// A file with its errors.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{} {} wrong in `{}`", .findings.len(), if .findings.len() == 1 { "thing is" } else { "things are" }, .file.display())]
+#[error("{} {} in `{}`", .findings.len(), if .findings.len() == 1 { "error" } else { "errors" }, .file.display())]
 pub struct Findings {
     /// The file.
     pub file: PathBuf,
     /// Its text.
     pub text: String,
-    /// What is wrong, in the order of the text.
+    /// The errors, in the order of the text.
     pub findings: Vec<Finding>,
 }
 

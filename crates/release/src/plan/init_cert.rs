@@ -1,13 +1,14 @@
-//! What a plan says of a certificate.
+//! The fields of an `initCert` job.
 
+use super::form::yes;
 use super::period::Period;
 use super::renewal::Renewal;
 use jobwright_jobs::init_cert::{Options, RenewBefore, Stage, Targets};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The certificate by which the API server reaches a webhook. Without a `phase` its Secret is made before, and what
-/// trusts it is told after; with one, all of it is done then.
+/// The serving certificate of a webhook. Without a `phase`, its Secret is created before and everything that trusts it is
+/// updated after the deploy; with one, all of it is done then.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InitCert {
@@ -15,7 +16,7 @@ pub struct InitCert {
     pub service: String,
     /// The Secret that the server mounts: `tls.crt`, `tls.key`, `ca.crt`
     pub secret: String,
-    /// The Secret of the CA, which nobody mounts; `SECRET-ca` if absent
+    /// The Secret of the CA, which no pod mounts; `SECRET-ca` by default
     pub ca_secret: Option<String>,
     /// ValidatingWebhookConfigurations that trust it
     #[serde(default)]
@@ -23,7 +24,7 @@ pub struct InitCert {
     /// MutatingWebhookConfigurations that trust it
     #[serde(default)]
     pub mutating_webhooks: Vec<String>,
-    /// Webhook configurations of both kinds, by their labels
+    /// Label selector of webhook configurations of both kinds
     pub webhook_selector: Option<String>,
     /// CustomResourceDefinitions whose conversion webhook trusts it
     #[serde(default)]
@@ -31,32 +32,28 @@ pub struct InitCert {
     /// APIServices that trust it
     #[serde(default)]
     pub api_services: Vec<String>,
-    /// Deployments that are restarted when it has changed
+    /// Deployments to restart when the certificate has changed
     #[serde(default)]
     pub deployments: Vec<String>,
-    /// The domain of the cluster, if the Service is called by its full name, too
+    /// Domain of the cluster, if the Service is also called by its full name
     pub cluster_domain: Option<String>,
-    /// How long a certificate is valid: 365d if absent
+    /// Validity of the certificate; 365d by default
     pub validity: Option<Period>,
-    /// How long a CA is valid: 3650d if absent
+    /// Validity of the CA; 3650d by default
     pub ca_validity: Option<Period>,
-    /// When it is renewed: 1/3 if absent
+    /// When it is renewed: when 1/3 of its validity is left (default), or a duration before it expires
     pub renew_before: Option<Renewal>,
-    /// How long all API servers may take to see a new bundle: 10s if absent
+    /// How long all API servers may take to see a new bundle; 10s by default
     pub settle: Option<Period>,
-    /// Ask servers what they show
+    /// Check by TLS handshakes which certificate the servers present
     #[serde(default = "yes")]
     pub handshake: bool,
 }
 
-fn yes() -> bool {
-    true
-}
-
 impl InitCert {
-    /// What is wanted in a namespace.
+    /// The certificate that is wanted in a namespace.
     pub fn options(&self, namespace: &str, stage: Stage) -> Options {
-        let period = |period: Option<Period>, usual| period.map_or(usual, Period::duration);
+        let period = |period: Option<Period>, default| period.map_or(default, Period::duration);
         Options {
             authority_secret: self.ca_secret.clone(),
             stage,

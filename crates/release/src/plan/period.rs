@@ -1,20 +1,21 @@
-//! Durations as people write them: `90s`, `10m`, `1h30m`, `365d`.
+//! Durations as plans and flags write them: `90s`, `10m`, `1h30m`, `365d`.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use super::format::Format;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A duration, as people write it.
+/// A duration, written with units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Period(Duration);
 
-/// A text that is no duration.
+/// A string that is no duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no duration: 90s, 10m and 1h30m are")]
+#[error("invalid duration `{0}`: write a number with a unit, as in 90s, 10m or 1h30m")]
 pub struct NoPeriod(String);
 
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
@@ -95,12 +96,9 @@ impl JsonSchema for Period {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description": "A duration: 90s, 10m, 1h30m",
-            "pattern": r"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$",
-            "minLength": 2,
-        })
+        let mut schema = Format::Duration.schema();
+        schema.insert("description".to_owned(), "A duration: 90s, 10m, 1h30m".into());
+        schema
     }
 }
 

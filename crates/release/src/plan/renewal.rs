@@ -1,8 +1,9 @@
-//! When a certificate is renewed, as people write it: `1/3` of its life, or `30d` before its end.
+//! When a certificate is renewed: when `1/3` of its validity is left, or `30d` before it expires.
 
+use super::format::Format;
 use super::period::Period;
 use jobwright_jobs::init_cert::RenewBefore;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -12,9 +13,9 @@ use std::str::FromStr;
 #[serde(try_from = "String")]
 pub struct Renewal(pub RenewBefore);
 
-/// A text that says no time to renew.
+/// A string that is neither a fraction nor a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` says no time to renew: 1/3 of its life and 30d before its end do")]
+#[error("invalid renewal `{0}`: write a fraction of its validity, as in 1/3, or a duration, as in 30d")]
 pub struct NoRenewal(String);
 
 impl FromStr for Renewal {
@@ -49,12 +50,10 @@ impl JsonSchema for Renewal {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description": "When a certificate is renewed: 1/3 of its life, or 30d before its end",
-            "pattern": r"^([0-9]+/[0-9]+|([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?)$",
-            "minLength": 2,
-        })
+        let mut schema = Format::Renewal.schema();
+        let about = "When a certificate is renewed: when 1/3 of its validity is left, or 30d before it expires";
+        schema.insert("description".to_owned(), about.into());
+        schema
     }
 }
 
@@ -64,7 +63,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_part_of_a_life_or_a_time_before_the_end() {
+    fn a_fraction_or_a_duration_is_read() {
         let read = |text: &str| text.parse::<Renewal>().ok().map(|renewal| renewal.0);
         assert_eq!(read("1/3"), Some(RenewBefore::Fraction { numerator: 1, denominator: 3 }));
         assert_eq!(read("30d"), Some(RenewBefore::Left(Duration::from_hours(720))));

@@ -1,8 +1,11 @@
-//! Checks a file against the schema of its form, and tells everything that is wrong at once.
+//! Checks a plan against its schema, and reports every error in one pass.
 //!
-//! Of JSON Schema, what `schemars` makes of our types: enough to say what is unknown, missing, mistyped or misspelt.
+//! It supports the part of JSON Schema that `schemars` makes of our types, the formats of `format` and the rules of
+//! `rules`: enough to report what is unknown, missing, mistyped or misspelt.
 
 use super::finding::{Finding, did_you_mean};
+use super::format::Format;
+use super::rules;
 use jobwright_yaml::{Node, Value as Yaml};
 use serde_json::Value;
 use std::ops::Range;
@@ -25,11 +28,11 @@ impl<'a> Checker<'a> {
         target.map_or(schema, |name| &self.root["$defs"][name])
     }
 
-    /// `at` is where to point if the value itself says little: at its key.
+    /// `at` is where to point if the value itself is null or empty: at its key.
     fn check(&mut self, node: &Node, schema: &'a Value, at: &Range<usize>, name: &str) {
         let schema = self.resolve(schema);
         if let Some(choices) = schema["anyOf"].as_array() {
-            // What schemars makes of an option: the thing itself, or nothing.
+            // What schemars makes of an option: the value itself, or null.
             if node.value != Yaml::Null
                 && let Some(choice) = choices.iter().find(|choice| choice["type"] != "null")
             {
@@ -48,13 +51,13 @@ impl<'a> Checker<'a> {
             Yaml::Map(_) => self.check_map(node, schema, at, name),
             Yaml::List(items) => {
                 if let Some(least) = schema["minItems"].as_u64().filter(|least| (items.len() as u64) < *least) {
-                    self.add(&node.span, format!("`{name}` needs at least {least}"));
+                    self.add(&node.span, format!("`{name}` needs at least {least} item"));
                 }
                 for item in items {
                     self.check(item, &schema["items"], &item.span, name);
                 }
             }
-            Yaml::String(text) => self.check_text(node, text, schema, name),
+            Yaml::String(text) => self.check_text(node, text, schema),
             Yaml::Number(number) => {
                 let number = number.as_f64().unwrap_or_default();
                 let least = schema["minimum"].as_f64().filter(|least| number < *least);
@@ -62,7 +65,7 @@ impl<'a> Checker<'a> {
                 if let Some(bound) =
                     least.map(|least| format!("at least {least}")).or(most.map(|most| format!("at most {most}")))
                 {
-                    self.add(&node.span, format!("`{name}` has to be {bound}"));
+                    self.add(&node.span, format!("`{name}` must be {bound}"));
                 }
             }
             Yaml::Null | Yaml::Bool(_) => {}
@@ -76,30 +79,33 @@ impl<'a> Checker<'a> {
             _ => return true,
         };
         let (is, fits): (&str, &[&str]) = match &node.value {
-            Yaml::Null => ("nothing", &["null"]),
-            Yaml::Bool(_) => ("a truth value", &["boolean"]),
+            Yaml::Null => ("null", &["null"]),
+            Yaml::Bool(_) => ("a boolean", &["boolean"]),
             Yaml::Number(number) if number.is_f64() => ("a number with a fraction", &["number"]),
             Yaml::Number(_) => ("a number", &["number", "integer"]),
-            Yaml::String(_) => ("a text", &["string"]),
+            Yaml::String(_) => ("a string", &["string"]),
             Yaml::List(_) => ("a list", &["array"]),
             Yaml::Map(_) => ("a map", &["object"]),
         };
         if fits.iter().any(|kind| types.contains(kind)) {
             return true;
         }
+        let format = Format::of(schema);
+        let is_text = types.first() == Some(&"string");
         let wanted = match types.first() {
-            Some(&"string") if is_duration(schema) => "a duration such as 90s or 10m",
-            Some(&"string") => "a text",
+            Some(&"string") => format.map_or("a string", Format::noun),
             Some(&"boolean") => "true or false",
             Some(&"integer") => "a whole number",
             Some(&"array") => "a list",
             Some(&"object") => "a map",
-            _ => "something else",
+            _ => "of another type",
         };
         let span = if node.value == Yaml::Null { at } else { &node.span };
-        let finding = Finding::new(span.clone(), format!("`{name}` has to be {wanted}, and this is {is}"));
+        let finding = Finding::new(span.clone(), format!("`{name}` must be {wanted}, not {is}"));
         let is_scalar = matches!(node.value, Yaml::Bool(_) | Yaml::Number(_));
-        self.findings.push(if is_scalar && wanted == "a text" { finding.help("put it into quotes") } else { finding });
+        // A duration in quotes is still none.
+        let helps = is_text && is_scalar && format != Some(Format::Duration);
+        self.findings.push(if helps { finding.help("put it in quotes") } else { finding });
         false
     }
 
@@ -110,11 +116,9 @@ impl<'a> Checker<'a> {
             match (properties.and_then(|properties| properties.get(&entry.key)), &schema["additionalProperties"]) {
                 (Some(schema), _) => self.check(&entry.value, schema, &entry.key_span, &entry.key),
                 (None, Value::Bool(false)) => {
-                    let finding =
-                        Finding::new(entry.key_span.clone(), format!("there is no field `{}` here", entry.key));
-                    let listed = || {
-                        format!("there are {}", known().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
-                    };
+                    let finding = Finding::new(entry.key_span.clone(), format!("unknown field `{}`", entry.key));
+                    let listed =
+                        || format!("known: {}", known().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "));
                     let help = did_you_mean(&entry.key, known()).unwrap_or_else(listed);
                     self.findings.push(finding.help(help));
                 }
@@ -129,23 +133,14 @@ impl<'a> Checker<'a> {
                 // The whole map would be too much to point at.
                 let first = node.entries().first().map_or_else(|| at.clone(), |entry| entry.key_span.clone());
                 let place = if name == "the file" { "the file".to_owned() } else { format!("`{name}`") };
-                self.add(&first, format!("{place} has no field `{required}`"));
+                self.add(&first, format!("{place} lacks the field `{required}`"));
             }
         }
+        self.findings.extend(rules::check(node, schema, at, name));
     }
 
-    fn check_text(&mut self, node: &Node, text: &str, schema: &Value, name: &str) {
-        let Some(pattern) = schema["pattern"].as_str() else { return };
-        let problem = match pattern {
-            _ if is_duration(schema) => text.parse::<super::period::Period>().err().map(|error| error.to_string()),
-            pattern if pattern.starts_with("^v?[0-9]") => {
-                text.parse::<jobwright_engine::Version>().err().map(|error| error.to_string())
-            }
-            _ => (!jobwright_engine::is_identifier(text)).then(|| {
-                format!("`{text}` cannot be a `{name}`: it takes lower-case letters, digits and dashes, up to 63")
-            }),
-        };
-        if let Some(problem) = problem {
+    fn check_text(&mut self, node: &Node, text: &str, schema: &Value) {
+        if let Some(problem) = Format::of(schema).and_then(|format| format.problem(text)) {
             self.add(&node.span, problem);
         }
     }
@@ -155,20 +150,22 @@ impl<'a> Checker<'a> {
         if names.contains(&text.as_str()) {
             return;
         }
-        let finding = Finding::new(node.span.clone(), format!("`{name}` cannot be `{text}`"));
-        let listed =
-            format!("it can be {}", names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "));
-        let help = did_you_mean(&text, names.iter().copied()).unwrap_or(listed);
+        let finding = Finding::new(node.span.clone(), format!("invalid `{name}`: `{text}`"));
+        let listed = || {
+            let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            match quoted.split_last() {
+                Some((last, [])) => format!("use {last}"),
+                Some((last, others)) => format!("use {} or {last}", others.join(", ")),
+                None => String::new(),
+            }
+        };
+        let help = did_you_mean(&text, names.iter().copied()).unwrap_or_else(listed);
         self.findings.push(finding.help(help));
     }
 
     fn add(&mut self, span: &Range<usize>, message: String) {
         self.findings.push(Finding::new(span.clone(), message));
     }
-}
-
-fn is_duration(schema: &Value) -> bool {
-    schema["description"].as_str().is_some_and(|about| about.starts_with("A duration"))
 }
 
 /// The names that an enumeration allows.

@@ -1,5 +1,5 @@
-//! The tables of what upgrades do to the jobs of such charts: every row, with every Helm, as hooks and as plain Jobs.
-//! What was seen is written to the file that `JOBWRIGHT_UPGRADES` names, for the page.
+//! The upgrade tables of such charts: every row, with every Helm, as hooks and as plain Jobs. What was seen is written to
+//! the file that `JOBWRIGHT_UPGRADES` names; `cargo xtask generate` makes the page of it.
 
 use super::{Agent, CHART, HELM_3, HELM_4, Mode, SOON};
 use crate::Test;
@@ -7,8 +7,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use jobwright_e2e::image::build::JOBWRIGHT;
 use jobwright_e2e::live::Stage;
 use jobwright_e2e::results;
-use jobwright_e2e::version::HelmVersion::{self, V3_17_3, V4_3_1};
+use jobwright_e2e::version::HelmVersion::{self, V3_17_3, V3_22_0, V4_3_1};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 macro_rules! tables {
@@ -20,16 +21,20 @@ macro_rules! tables {
 pub(crate) const TESTS: &[Test] = tables![
     "upgrade_table_first_hook_3_17_3": HELM_3, First, Hook, V3_17_3;
     "upgrade_table_first_plain_3_17_3": HELM_3, First, Plain, V3_17_3;
+    "upgrade_table_first_hook_3_22_0": HELM_3, First, Hook, V3_22_0;
+    "upgrade_table_first_plain_3_22_0": HELM_3, First, Plain, V3_22_0;
     "upgrade_table_first_hook_4_3_1": HELM_4, First, Hook, V4_3_1;
     "upgrade_table_first_plain_4_3_1": HELM_4, First, Plain, V4_3_1;
     "upgrade_table_second_hook_3_17_3": HELM_3, Second, Hook, V3_17_3;
     "upgrade_table_second_plain_3_17_3": HELM_3, Second, Plain, V3_17_3;
+    "upgrade_table_second_hook_3_22_0": HELM_3, Second, Hook, V3_22_0;
+    "upgrade_table_second_plain_3_22_0": HELM_3, Second, Plain, V3_22_0;
     "upgrade_table_second_hook_4_3_1": HELM_4, Second, Hook, V4_3_1;
     "upgrade_table_second_plain_4_3_1": HELM_4, Second, Plain, V4_3_1;
 ];
 
-/// Whose table is played: the first says that an upgrade without a change runs no backfill, the second that it does once
-/// the Job has expired.
+/// Which table is played. In the first, an upgrade without a change runs no backfill; in the second, it does once the Job
+/// has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Document {
     First,
@@ -45,12 +50,11 @@ impl Document {
     }
 }
 
-const NOT: &str = "does not run";
 const RUNS: &str = "runs";
-/// A hook cannot be left out, so its Job sees that there is nothing to do.
-const AT_ONCE: &str = "ends at once";
+/// Something has to see that nothing was forced: the hook, or the Job of the revision.
+const NOT: &str = "does not run: its Job ends immediately";
 const KEEPS: &str = "runs, keeps the certificate";
-const RENEWS: &str = "runs, makes a new certificate";
+const RENEWS: &str = "runs, issues a new certificate";
 
 /// What is done, and what the two jobs are expected to do then.
 struct Row {
@@ -62,64 +66,79 @@ struct Row {
 
 const ROWS: &[Row] = &[
     Row {
-        scenario: "install",
+        scenario: "Install",
         deploy: |play| play.upgrade(CHART, ""),
         backfill: |_, _| RUNS,
         init_cert: |_, _| RENEWS,
     },
     Row {
-        scenario: "another version of the chart",
+        scenario: "**Standard version upgrade**",
         deploy: |play| play.upgrade(&play.next_version()?, ""),
         backfill: |_, _| RUNS,
         init_cert: |_, _| KEEPS,
     },
     Row {
-        scenario: "another image",
+        scenario: "Another image",
         deploy: |play| play.upgrade(&play.next_version()?, &next_image()),
         backfill: |_, _| RUNS,
         init_cert: |_, _| KEEPS,
     },
     Row {
-        scenario: "nothing changed",
+        scenario: "**Forced upgrade** (`--force`)",
+        deploy: |play| play.force(&play.next_version()?, &next_image()),
+        backfill: |_, _| RUNS,
+        init_cert: |_, _| RENEWS,
+    },
+    Row {
+        scenario: "**Upgrade without chart version change**",
         deploy: |play| play.upgrade(&play.next_version()?, &next_image()),
-        backfill: backfill_left_alone,
+        backfill: |_, _| NOT,
         init_cert: init_cert_left_alone,
     },
     Row {
-        scenario: "nothing changed, the Jobs have expired",
+        scenario: "Upgrade without chart version change, the Jobs have expired",
         deploy: |play| {
             play.until_expired()?;
             play.upgrade(&play.next_version()?, &next_image())
         },
         backfill: |document, _| match document {
-            Document::First => AT_ONCE,
+            Document::First => NOT,
             Document::Second => RUNS,
         },
         init_cert: |_, _| KEEPS,
     },
     Row {
-        scenario: "forced (`--force`), nothing changed, the Jobs are there",
-        deploy: |play| play.force(&play.next_version()?, &next_image()),
-        backfill: backfill_left_alone,
-        init_cert: init_cert_left_alone,
-    },
-    Row {
-        scenario: "forced (`--force --set again=…`)",
-        deploy: |play| play.force(&play.next_version()?, &format!("{},again=1", next_image())),
+        scenario: "Forced upgrade with another image",
+        deploy: |play| play.force(&play.next_version()?, ""),
         backfill: |_, _| RUNS,
         init_cert: |_, _| RENEWS,
     },
+    Row {
+        scenario: "Another value of `again`",
+        deploy: |play| play.upgrade(&play.next_version()?, "again=1"),
+        backfill: |_, _| RUNS,
+        init_cert: |_, _| RENEWS,
+    },
+    Row {
+        scenario: "Forced upgrade with `onForce: Keep`",
+        deploy: |play| {
+            // What is different then is a change, too.
+            play.upgrade(&play.next_version()?, "again=1,onForce=Keep")?;
+            play.begin()?;
+            play.force(&play.next_version()?, "again=1,onForce=Keep")
+        },
+        backfill: |_, mode| match mode {
+            Mode::Hook => NOT,
+            Mode::Plain => "does not run",
+        },
+        init_cert: |document, mode| match (document, mode) {
+            (Document::First, _) | (_, Mode::Hook) => KEEPS,
+            (Document::Second, Mode::Plain) => "does not run",
+        },
+    },
 ];
 
-/// What a backfill does while its last Job is there and nothing has changed.
-fn backfill_left_alone(_: Document, mode: Mode) -> &'static str {
-    match mode {
-        Mode::Hook => AT_ONCE,
-        Mode::Plain => NOT,
-    }
-}
-
-/// The same of init-cert.
+/// What init-cert does while its last Job exists and nothing has changed.
 fn init_cert_left_alone(document: Document, mode: Mode) -> &'static str {
     match (document, mode) {
         (Document::First, _) | (_, Mode::Hook) => KEEPS,
@@ -137,6 +156,24 @@ fn next_image() -> String {
 struct Play<'a> {
     agent: Agent<'a>,
     document: Document,
+    /// What there was before the upgrade that is judged.
+    before: std::cell::RefCell<Before>,
+}
+
+/// How often each Job had run, and the certificate.
+#[derive(Default)]
+struct Before {
+    runs: BTreeMap<String, usize>,
+    all: BTreeMap<&'static str, usize>,
+    certificate: Option<String>,
+}
+
+/// Both Jobs of a job: its own, and in mode `plain` the one for each revision.
+fn starts(job: &'static str) -> [&'static str; 2] {
+    match job {
+        "backfill" => ["agent-backfill-", "agent-if-forced-backfill-"],
+        _ => ["agent-init-cert-", "agent-if-forced-init-cert-"],
+    }
 }
 
 impl Play<'_> {
@@ -175,51 +212,100 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// What the backfill did since it had run so often.
-    fn saw_backfill(&self, before: usize) -> Result<&'static str> {
-        match self.agent.runs("backfill")? - before {
-            0 => return Ok(NOT),
-            1 => {}
-            several => bail!("the backfill ran {several} times"),
+    /// What is seen from now on is judged.
+    fn begin(&self) -> Result<()> {
+        let mut before = Before { certificate: self.agent.certificate().ok(), ..Before::default() };
+        for start in starts("backfill").into_iter().chain(starts("init-cert")) {
+            before.all.insert(start, self.agent.stage.runs_like(start)?);
+            for job in self.jobs(start)? {
+                before.runs.insert(job.clone(), self.agent.stage.runs(&job)?);
+            }
         }
-        let jobs = self.agent.jobs("backfill")?;
-        let job = jobs.first().context("the Job of the backfill has gone before it was looked at")?;
-        let log = self.agent.stage.kubectl(&["logs", &format!("job/{job}")])?;
-        Ok(if log.contains("kept: complete") { AT_ONCE } else { RUNS })
+        self.before.replace(before);
+        Ok(())
+    }
+
+    fn jobs(&self, start: &str) -> Result<Vec<String>> {
+        let jobs = self.agent.stage.list("jobs")?.into_iter();
+        let names = jobs.filter_map(|job| job["metadata"]["name"].as_str().map(str::to_owned));
+        Ok(names.filter(|name| name.starts_with(start)).collect())
+    }
+
+    /// How often Jobs that are called so have run since.
+    fn runs_since(&self, start: &str) -> Result<usize> {
+        let before = self.before.borrow().all.get(start).copied().unwrap_or_default();
+        Ok(self.agent.stage.runs_like(start)? - before)
+    }
+
+    /// Which Jobs of the backfill have captured the cluster since: their lines are in their logs.
+    fn captures(&self) -> Result<usize> {
+        let mut captures = 0;
+        let mut looked_at = 0;
+        for start in starts("backfill") {
+            for job in self.jobs(start)? {
+                let runs = self.agent.stage.runs(&job)?;
+                // A hook has the same name each time, and its runs add up.
+                if runs == self.before.borrow().runs.get(&job).copied().unwrap_or_default() {
+                    continue;
+                }
+                looked_at += 1;
+                let log = self.agent.stage.kubectl(&["logs", &format!("job/{job}"), "--tail=-1"])?;
+                captures += usize::from(log.lines().any(|line| line.starts_with("{\"apiVersion\"")));
+            }
+        }
+        let [own, forced] = starts("backfill");
+        let runs = self.runs_since(own)? + self.runs_since(forced)?;
+        ensure!(
+            looked_at == runs,
+            "of {runs} Jobs of the backfill, {} have expired before they were read",
+            runs - looked_at
+        );
+        Ok(captures)
+    }
+
+    fn saw_backfill(&self) -> Result<&'static str> {
+        let [own, forced] = starts("backfill");
+        match (self.captures()?, self.runs_since(own)? + self.runs_since(forced)?) {
+            (1, _) => Ok(RUNS),
+            (0, 0) => Ok("does not run"),
+            (0, _) => Ok(NOT),
+            (several, _) => bail!("the backfill ran {several} times"),
+        }
     }
 
     /// What init-cert did; as hooks it is two Jobs.
-    fn saw_init_cert(&self, before: usize, certificate: Option<&str>) -> Result<&'static str> {
+    fn saw_init_cert(&self) -> Result<&'static str> {
         let expected = if self.agent.mode == Mode::Hook { 2 } else { 1 };
-        let runs = self.agent.runs("init-cert")? - before;
-        let is_new = certificate != Some(self.agent.certificate()?.as_str());
-        Ok(match (runs, is_new) {
-            (0, false) => NOT,
-            (runs, false) if runs == expected => KEEPS,
-            (runs, true) if runs == expected => RENEWS,
-            (runs, _) => bail!("init-cert ran {runs} times"),
+        let [own, forced] = starts("init-cert");
+        let (runs, forced) = (self.runs_since(own)?, self.runs_since(forced)?);
+        let is_new = self.before.borrow().certificate != self.agent.certificate().ok();
+        Ok(match (runs, forced, is_new) {
+            (0, 0, false) => "does not run",
+            (0, 1, false) => NOT,
+            (runs, 0 | 1, false) if runs == expected => KEEPS,
+            (runs, 0 | 1, true) if runs == expected => RENEWS,
+            (0, 1, true) => RENEWS,
+            (runs, forced, _) => bail!("init-cert ran {runs} times, and {forced} times for a forced deploy"),
         })
     }
 }
 
 fn play(stage: &Stage<'_>, document: Document, mode: Mode, helm: HelmVersion) -> Result<()> {
-    let play = Play { agent: Agent { stage, helm, mode }, document };
+    let play = Play { agent: Agent { stage, helm, mode }, document, before: Before::default().into() };
     let mut wrong = Vec::new();
     for row in ROWS {
-        let (backfills, certs) = (play.agent.runs("backfill")?, play.agent.runs("init-cert")?);
-        let certificate = play.agent.certificate().ok();
+        play.begin()?;
         (row.deploy)(&play).with_context(|| row.scenario)?;
-        let backfill = ("backfill", (row.backfill)(document, mode), play.saw_backfill(backfills)?);
-        let init_cert =
-            ("init-cert", (row.init_cert)(document, mode), play.saw_init_cert(certs, certificate.as_deref())?);
+        let backfill = ("backfill", (row.backfill)(document, mode), play.saw_backfill().context(row.scenario)?);
+        let init_cert = ("init-cert", (row.init_cert)(document, mode), play.saw_init_cert().context(row.scenario)?);
         for (job, expected, seen) in [backfill, init_cert] {
             record(stage, (document, mode, helm), row.scenario, (job, expected, seen))?;
             if expected != seen {
-                wrong.push(format!("{}: {job} {seen}, expected: {expected}", row.scenario));
+                wrong.push(format!("{}: {job} {seen}; expected: {expected}", row.scenario));
             }
         }
-        // A wiped bundle is mended by the job after it; whoever has none waits for the next.
-        if (row.init_cert)(document, mode) != NOT {
+        // A forced upgrade removes the bundle, which the job after it puts back. Without such a job it stays away.
+        if init_cert.2 != "does not run" {
             play.agent.expect_asked().with_context(|| row.scenario)?;
         }
     }
@@ -230,37 +316,63 @@ fn play(stage: &Stage<'_>, document: Document, mode: Mode, helm: HelmVersion) ->
     Ok(())
 }
 
-/// What used to fail: everything is put in its own place while a backfill runs.
+/// A forced upgrade while a backfill runs: it succeeds, the Job goes on, and afterwards the backfill runs again.
 fn force_while_it_runs(play: &Play<'_>) -> Result<()> {
     let (agent, stage) = (&play.agent, play.agent.stage);
-    let endless = play.set("initBackfillJob.args={--wait-for,tcp:nobody:1}");
-    let before = agent.runs("backfill")?;
-    let client: &[&str] = if agent.helm == V4_3_1 { &["--server-side=false"] } else { &[] };
-    agent.deploy(CHART, &endless, client)?;
-    let since = |count: usize| {
-        stage.until("the backfill to run", SOON, || {
-            Ok((stage.runs_like("agent-backfill-")? == before + count).then_some(()))
-        })
+    let slow = play.set("initBackfillJob.args={--wait-for,tcp:gate:443}");
+    agent.deploy(CHART, &slow, &["--wait"])?;
+    play.begin()?;
+    stage.until("the backfill to run", SOON, || {
+        Ok((stage.runs_like("agent-backfill-")? > 0 && !play.jobs("agent-backfill-").unwrap_or_default().is_empty())
+            .then_some(()))
+    })?;
+    let jobs = uids(play, "agent-backfill-")?;
+    agent.force(CHART, &slow, &[])?;
+    ensure!(uids(play, "agent-backfill-")? == jobs, "the running Job was replaced");
+    let ports = json!([{"port": 443, "targetPort": 8443}]);
+    let selector = json!({"app.kubernetes.io/name": "agent", "app.kubernetes.io/instance": "agent"});
+    let gate = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "gate"}, "spec": {"selector": selector, "ports": ports}});
+    stage.apply(&gate)?;
+    let captured = |start: &str| -> Result<bool> {
+        let job = play.jobs(start)?.pop().with_context(|| format!("there is no Job {start}…"))?;
+        stage.until_condition("job", &job, "Complete", "True", SOON)?;
+        let log = stage.kubectl(&["logs", &format!("job/{job}"), "--tail=-1"])?;
+        Ok(log.lines().any(|line| line.starts_with("{\"apiVersion\"")))
     };
-    since(1)?;
-    let (jobs, certificate) = (agent.jobs("backfill")?, agent.certificate()?);
-    agent.force(CHART, &endless, &[])?;
-    ensure!(agent.jobs("backfill")? == jobs, "the running Job was replaced");
-    agent.force(CHART, &play.set("again=2"), &["--wait", "--wait-for-jobs"])?;
-    since(2)?;
-    ensure!(agent.jobs("backfill")? != jobs, "there is no new Job");
-    ensure!(agent.certificate()? != certificate, "there is no new certificate");
+    let again = captured("agent-if-forced-backfill-")?;
+    // Whichever of the two has the lock first: what was captured before the forced upgrade does not count for it.
+    captured("agent-backfill-")?;
+    ensure!(again, "the backfill did not run again");
+    let [own, forced] = starts("init-cert");
+    stage.until("the certificate", SOON, || {
+        Ok((agent.certificate().ok() != play.before.borrow().certificate).then_some(()))
+    })?;
+    for start in [own, forced] {
+        for job in play.jobs(start)? {
+            stage.until_condition("job", &job, "Complete", "True", SOON)?;
+        }
+    }
     agent.expect_asked()?;
     for (job, seen) in [("backfill", RUNS), ("init-cert", RENEWS)] {
-        let scenario = "forced (`--force --set again=…`) while the backfill runs";
+        let scenario = "Forced upgrade while the backfill runs";
         record(stage, (play.document, agent.mode, agent.helm), scenario, (job, seen, seen))?;
     }
     Ok(())
 }
 
+fn uids(play: &Play<'_>, start: &str) -> Result<Vec<String>> {
+    let jobs = play
+        .agent
+        .stage
+        .list("jobs")?
+        .into_iter()
+        .filter(|job| job["metadata"]["name"].as_str().is_some_and(|name| name.starts_with(start)));
+    Ok(jobs.filter_map(|job| job["metadata"]["uid"].as_str().map(str::to_owned)).collect())
+}
+
 type Where = (Document, Mode, HelmVersion);
 
-/// Writes down what was seen, if anybody wants to know.
+/// Writes down what was seen, if a file is named.
 #[expect(clippy::disallowed_methods, reason = "the environment says where results go")]
 fn record(stage: &Stage<'_>, (document, mode, helm): Where, scenario: &str, job: (&str, &str, &str)) -> Result<()> {
     let Some(file) = std::env::var_os("JOBWRIGHT_UPGRADES") else { return Ok(()) };

@@ -94,14 +94,16 @@ impl<'a> Application<'a> {
         Ok(())
     }
 
-    /// Syncs by hand, with hooks, and waits for the end. As Argo CD's own API does it, what is known of the last operation
-    /// is taken away: Argo CD 2 would take it for the beginning of this one.
+    /// Syncs by hand, with hooks and the options of the Application, and waits for the end. As Argo CD's own API does it,
+    /// the state of the last operation is removed: Argo CD 2 would take it for the beginning of this one.
     pub(super) fn sync(&self) -> Result<Value> {
         let before = self.status()?["operationState"]["startedAt"].clone();
+        let object: Value = serde_json::from_str(&self.kubectl("get", &["--output=json"])?)?;
+        let options = &object["spec"]["syncPolicy"]["syncOptions"];
         // Times are whole seconds, and two operations that start in the same one could not be told apart.
         std::thread::sleep(Duration::from_millis(1100));
-        let operation =
-            json!({"operation": {"sync": {"syncStrategy": {"hook": {}}}}, "status": {"operationState": null}});
+        let sync = json!({"syncStrategy": {"hook": {}}, "syncOptions": options});
+        let operation = json!({"operation": {"sync": sync}, "status": {"operationState": null}});
         self.kubectl("patch", &["--type=merge", "--patch", &operation.to_string()])?;
         self.until("the sync by hand to end", SOON, |status| {
             status["operationState"]["startedAt"] != before && is_over(status)

@@ -134,6 +134,7 @@ impl Container {
                         );
                         running.exit = Some(Exit { message, ..running.end(code, at) });
                         cluster.logs.close(pod_uid, &self.name);
+                        cluster.witness.note_end(pod_uid, &self.name, at, code);
                     }
                 }
             }
@@ -162,6 +163,7 @@ impl Container {
         {
             running.exit = Some(Exit { noticed: after(now, super::REMOVE), ..running.end(137, now) });
             cluster.logs.close(pod_uid, &self.name);
+            cluster.witness.note_end(pod_uid, &self.name, now, 137);
         }
     }
 

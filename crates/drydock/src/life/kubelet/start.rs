@@ -89,6 +89,7 @@ impl Container {
             image,
             command: command.clone(),
             attempt,
+            ended: None,
         });
         let ready_from = behaviour.as_ref().and_then(|behaviour| behaviour.ready_after).map(|delay| after(now, delay));
         self.state = State::Running(Box::new(Running {

@@ -37,7 +37,12 @@ async fn a_job_completes() {
         "conditions": [condition("SuccessCriteriaMet"), condition("Complete")],
         "ready": 0, "terminating": 0, "succeeded": 1, "uncountedTerminatedPods": {}});
     assert_eq!(lab.status("ok").await, status);
-    assert_eq!(lab.drydock.witness().len(), 1);
+    assert_eq!(exits(&lab), [Some(0)]);
+}
+
+/// How the containers ended that have started, by the witness.
+fn exits(lab: &Lab) -> Vec<Option<i32>> {
+    lab.drydock.witness().iter().map(|started| started.ended.map(|ended| ended.code)).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,7 +66,7 @@ async fn a_job_fails_when_its_pods_failed_too_often() {
     let created = "SuccessfulCreate: Created pod: fail";
     let failed = "BackoffLimitExceeded: Job has reached the specified backoff limit";
     assert_eq!(lab.events().await, [created, created, created, failed]);
-    assert_eq!(lab.drydock.witness().len(), 3);
+    assert_eq!(exits(&lab), [Some(1); 3]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,7 +102,9 @@ async fn restarts_of_containers_count_against_the_limit() {
 async fn a_job_fails_at_its_deadline() {
     let lab = Lab::new();
     lab.job("deadline", "sleep 100", json!({"activeDeadlineSeconds": 5})).await;
-    lab.wait(30).await;
+    lab.wait(4).await;
+    assert_eq!(exits(&lab), [None]);
+    lab.wait(26).await;
     let log: Vec<String> =
         lab.log().into_iter().filter(|line| line.contains(" job ") && !line.starts_with("0.")).collect();
     let expected = [

@@ -28,23 +28,28 @@ impl Lab {
         Client::new(self.faults.around(self.drydock.clone()), "default")
     }
 
-    fn clock(&self) -> Clock {
+    fn retry(&self) -> Retry {
         let drydock = self.drydock.clone();
-        Clock::new(move || drydock.now())
+        let clock = crate::Clock::new(move || drydock.now());
+        Retry::new(clock, tokio_util::sync::CancellationToken::new(), crate::Events::nowhere())
     }
 
-    async fn open(&self) -> Result<Books, Error> {
-        Books::open(self.client(), self.owner.clone(), self.clock()).await
+    async fn open(&self, fence: Option<Fence>) -> Result<Books, Error> {
+        Books::open(self.client(), self.owner.clone(), fence, self.retry()).await
     }
 
-    /// The ledger of `migrate`, read now.
+    /// The ledger of `migrate`, read now by a holder.
     async fn book(&self, epoch: u64) -> Result<Book, Error> {
-        migrate(&self.open().await?.under(epoch))
+        migrate(&self.open(Some(fence("lease", epoch))).await?)
     }
 
     fn maps(&self) -> Api<ConfigMap> {
         Api::namespaced(self.client(), "shop")
     }
+}
+
+fn fence(lease: &str, epoch: u64) -> Fence {
+    Fence { lease: lease.to_owned(), epoch }
 }
 
 fn owner() -> Owner {
@@ -91,7 +96,7 @@ async fn a_ledger_says_whose_it_is_and_goes_with_it() {
     let managers: Vec<_> = stored.managed_fields().iter().filter_map(|entry| entry.manager.as_deref()).collect();
     assert_eq!(managers, [FIELD_MANAGER]);
     assert_eq!(stored.uid().unwrap(), book.uid());
-    assert_eq!((book.ledger().head.next, book.ledger().head.epoch), (7, 3));
+    assert_eq!((book.ledger().head.next, book.ledger().head.fence.clone()), (7, Some(fence("lease", 3))));
     assert_eq!(decode(&stored).unwrap(), *book.ledger());
 }
 
@@ -109,25 +114,65 @@ async fn of_two_that_have_read_the_same_only_one_writes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_lost_the_lease_neither_writes_nor_begins() {
+async fn a_process_that_lost_the_lease_neither_writes_nor_begins() {
     let lab = Lab::new().await;
-    assert_eq!(lab.open().await.unwrap().highest_epoch(), 0);
     let mut paused = lab.book(2).await.unwrap();
     let mut holder = lab.book(3).await.unwrap();
     assert_eq!(holder.write(at_run(2)).await.unwrap(), Written::Yes);
     let refused = paused.write(at_run(9)).await.unwrap_err();
     assert!(matches!(&refused, Error::LostLease { name } if name.starts_with("jobwright-shop-migrate-")), "{refused}");
     assert!(matches!(lab.book(2).await, Err(Error::LostLease { .. })));
-    for without_a_conflict in [0, 3, 4] {
+    for without_a_conflict in [3, 4] {
         assert_eq!(lab.book(without_a_conflict).await.unwrap().ledger().head.next, 2, "{without_a_conflict}");
     }
-    let books = lab.open().await.unwrap();
-    assert_eq!(books.highest_epoch(), 3);
-    assert_eq!(books.snapshot().into_keys().collect::<Vec<_>>(), ["migrate"]);
+    assert_eq!(lab.open(None).await.unwrap().snapshot().into_keys().collect::<Vec<_>>(), ["migrate"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_ledger_that_somebody_deleted_begins_anew() {
+async fn a_ledger_of_an_earlier_lease_is_taken_over_and_one_of_a_later_lease_is_not() {
+    let lab = Lab::new().await;
+    lab.book(7).await.unwrap().write(at_run(2)).await.unwrap();
+    let books = lab.open(Some(fence("second", 1))).await.unwrap();
+    assert!(books.has_other_fence());
+    let mut second = migrate(&books).unwrap();
+    let mut third = migrate(&lab.open(Some(fence("third", 1))).await.unwrap()).unwrap();
+    assert_eq!(third.write(at_run(3)).await.unwrap(), Written::Yes);
+    assert!(matches!(second.write(at_run(4)).await, Err(Error::LostLease { .. })));
+    assert!(!lab.open(Some(fence("third", 1))).await.unwrap().has_other_fence());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_keeps_failing_ends_after_five_minutes() {
+    for fault in [Fault::Internal, Fault::Conflict, Fault::Unavailable, Fault::TooManyRequests { retry_after: 1 }] {
+        let lab = Lab::new().await;
+        let mut book = lab.book(1).await.unwrap();
+        lab.faults.on(|call| call.verb == "create").fail(fault.clone());
+        let begun = lab.drydock.now();
+        let error = loop {
+            match book.write(at_run(2)).await {
+                Ok(Written::ReadAgain) => {}
+                Ok(Written::Yes) => panic!("{fault:?}"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.starts_with("cannot write ledger `jobwright-shop-migrate-"), "{error}");
+        let waited = lab.drydock.now().duration_since(begun);
+        assert!((300..=310).contains(&waited.as_secs()), "{fault:?}: {waited:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ledger_that_is_too_large_is_written_without_its_logs() {
+    let lab = Lab::new().await;
+    let mut book = lab.book(1).await.unwrap();
+    let mut large = at_run(2);
+    large.logs.insert("1".to_owned(), "x".repeat(2 * 1024 * 1024));
+    assert_eq!(book.write(large).await.unwrap(), Written::Yes);
+    assert_eq!((book.ledger().head.next, book.ledger().logs.len()), (2, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_ledger_starts_over() {
     let lab = Lab::new().await;
     let mut book = lab.book(1).await.unwrap();
     book.write(at_run(4)).await.unwrap();
@@ -140,9 +185,9 @@ async fn a_ledger_that_somebody_deleted_begins_anew() {
 async fn without_its_namespace_a_ledger_is_refused() {
     let lab = Lab::new().await;
     let nowhere = Owner { namespace: "nowhere".to_owned(), ..owner() };
-    let books = Books::open(lab.client(), nowhere, lab.clock()).await.unwrap();
+    let books = Books::open(lab.client(), nowhere, None, lab.retry()).await.unwrap();
     let refused = migrate(&books).unwrap().write(at_run(2)).await.unwrap_err().whole_message();
-    assert!(refused.starts_with("cannot create ledger `jobwright-shop-migrate-"), "{refused}");
+    assert!(refused.starts_with("cannot write ledger `jobwright-shop-migrate-"), "{refused}");
     assert!(refused.ends_with("namespaces \"nowhere\" not found"), "{refused}");
 }
 
@@ -152,7 +197,7 @@ async fn readers_get_the_ledgers_of_a_release_whoever_manages_it() {
     lab.book(1).await.unwrap().write(at_run(6)).await.unwrap();
     let of = async |key: &str, value: &str| {
         let labels = BTreeMap::from([(key.to_owned(), value.to_owned())]);
-        read_ledgers(&lab.client(), "shop", &labels, &lab.clock()).await.unwrap()
+        read_ledgers(&lab.client(), "shop", &labels, &lab.retry()).await.unwrap()
     };
     assert!(of(names::RELEASE, "other").await.is_empty());
     for (key, value) in [(names::RELEASE, "shop"), (MANAGED_BY, "somebody")] {
@@ -164,15 +209,15 @@ async fn readers_get_the_ledgers_of_a_release_whoever_manages_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cluster_that_does_not_answer_is_asked_again_for_five_minutes() {
+async fn a_list_that_keeps_failing_ends_after_five_minutes() {
     for fault in [Fault::Internal, Fault::Conflict] {
         let lab = Lab::new().await;
         lab.faults.on(|call| call.verb == "list").times(3).fail(fault.clone());
-        assert!(lab.open().await.is_ok(), "{fault:?}");
+        assert!(lab.open(None).await.is_ok(), "{fault:?}");
         lab.faults.on(|call| call.verb == "list").fail(fault.clone());
         let begun = lab.drydock.now();
-        let gave_up = lab.open().await.map(drop).unwrap_err().to_string();
-        assert_eq!(gave_up, "cannot list the ledgers in namespace `shop`");
+        let gave_up = lab.open(None).await.map(drop).unwrap_err().to_string();
+        assert_eq!(gave_up, "cannot list the ledgers in namespace `shop`, retried for 5m");
         let waited = lab.drydock.now().duration_since(begun);
         assert!((300..=310).contains(&waited.as_secs()), "{fault:?}: {waited:?}");
     }

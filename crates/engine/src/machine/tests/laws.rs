@@ -61,7 +61,7 @@ proptest! {
         for happening in happenings {
             match happening {
                 Happening::Step => {
-                    let running_before = stage.jobs.iter().filter(|job| job.life == Life::Running).count();
+                    let running_before = stage.jobs.iter().filter(|job| job.is_running()).count();
                     let next = step(&spec, &stage.ledger, &stage.observed(), at(stage.now));
                     if let Step::Release { uid, .. } = &next {
                         let recorded = stage.ledger.active().and_then(|active| active.uid.clone());

@@ -248,7 +248,8 @@ fn a_job_that_took_the_name_of_another_is_not_taken_for_it() {
     let mut stage = Stage::default();
     stage.play(&spec("a"));
     stage.jobs[0].uid = "foreign".to_owned();
-    stage.jobs[0].life = Life::Finished(Finish { succeeded: true, reason: String::new(), exit_code: None, at: at(5) });
+    stage.jobs[0].life =
+        Life::Finished(Finish { succeeded: true, reason: String::new(), exit_code: None, started_at: None, at: at(5) });
     assert_eq!(stage.play(&spec("a")), Some(Verdict::Unknown { run: 1 }));
 }
 
@@ -257,7 +258,7 @@ fn a_pod_tells_how_it_ended_even_if_its_job_is_gone() {
     let mut stage = Stage::default();
     stage.play(&spec("a"));
     stage.jobs.clear();
-    let finish = Finish { succeeded: true, reason: String::new(), exit_code: Some(0), at: at(7) };
+    let finish = Finish { succeeded: true, reason: String::new(), exit_code: Some(0), started_at: None, at: at(7) };
     let observed = Observed { pod_finish: Some(finish), log: Some(Err("gone".to_owned())), ..stage.observed() };
     let next = step(&spec("a"), &stage.ledger, &observed, at(8));
     stage.carry_out(&spec("a"), &next);
@@ -312,8 +313,8 @@ fn a_run_in_the_way_fails_the_new_one() {
     stage.play(&spec("a"));
     let verdict = stage.play(&Spec { on_supersede: OnSupersede::Fail, ..spec("b") });
     let Some(Verdict::Failed { run: None, reason, .. }) = verdict else { panic!("{verdict:?}") };
-    assert!(reason.contains("run 1 with something else is still going") && reason.contains("Replace"), "{reason}");
-    assert_eq!(stage.jobs[0].life, Life::Running, "it goes on");
+    assert!(reason.contains("run 1 with other inputs is still running") && reason.contains("Replace"), "{reason}");
+    assert!(stage.jobs[0].is_running(), "it continues");
 }
 
 #[test]
@@ -342,7 +343,13 @@ fn what_gave_way_runs_when_it_is_applied_again() {
 
 fn trouble(since: i64, is_scheduling: bool) -> Trouble {
     let reason = if is_scheduling { "Unschedulable" } else { "ImagePullBackOff" };
-    Trouble { reason: reason.to_owned(), message: "words".to_owned(), since: at(since), is_scheduling }
+    Trouble {
+        reason: reason.to_owned(),
+        message: "words".to_owned(),
+        since: at(since),
+        is_scheduling,
+        is_lasting: true,
+    }
 }
 
 #[test]
@@ -432,11 +439,76 @@ fn a_cancelled_run_is_left_running_and_taken_up_again() {
     assert_eq!(stage.play(&spec("a")), Some(Verdict::Left { run: 1 }));
     assert_eq!(stage.done(), "record that it is left, done");
     stage.is_cancelled = false;
-    assert_eq!(
-        stage.deploy(&Spec { revision: "2".to_owned(), ..spec("a") }),
-        Verdict::Succeeded { run: 1, attempts: 1 }
-    );
+    let next = Spec { revision: "2".to_owned(), ..spec("a") };
+    assert_eq!(skip(stage.deploy(&next)), Skip::AlreadySucceeded { run: 1 }, "the deploy before started it");
     assert_eq!(stage.started.len(), 1);
+}
+
+#[test]
+fn a_run_belongs_to_the_deploy_that_started_it() {
+    let mut stage = Stage::default();
+    let always = |revision: &str| again("a", revision, RunPolicy::Always);
+    stage.play(&always("1"));
+    assert_eq!(stage.deploy(&always("2")), Verdict::Succeeded { run: 2, attempts: 1 });
+    assert_eq!(stage.started.len(), 2);
+    assert_eq!(stage.deploy(&always("2")), Verdict::Succeeded { run: 2, attempts: 1 });
+    assert_eq!(stage.started.len(), 2);
+}
+
+#[test]
+fn a_cancellation_ends_every_wait() {
+    let other = spec("b");
+    let mut stage = Stage::default();
+    stage.play(&spec("a"));
+    stage.is_cancelled = true;
+    assert_eq!(stage.play(&other), Some(Verdict::Cancelled { run: None }), "waiting for another run");
+    stage.jobs[0].life = Life::Going { since: at(0) };
+    assert_eq!(stage.play(&other), Some(Verdict::Cancelled { run: None }), "waiting for another run's Job to go");
+    assert_eq!(stage.play(&spec("a")), Some(Verdict::Left { run: 1 }), "waiting for its own Job to go");
+}
+
+#[test]
+fn a_job_that_is_not_removed_fails_the_run_after_ten_minutes() {
+    let mut stage = Stage::default();
+    stage.play(&spec("a"));
+    stage.jobs[0].life = Life::Going { since: at(0) };
+    for wanted in [spec("a"), spec("b")] {
+        stage.now = 599;
+        assert_eq!(stage.play(&wanted), None);
+        stage.now = 600;
+        let verdict = stage.play(&wanted);
+        let Some(Verdict::Failed { reason, .. }) = verdict else { panic!("{verdict:?}") };
+        assert!(reason.contains("has been terminating for more than 10 minutes"), "{reason}");
+    }
+}
+
+#[test]
+fn the_deadline_counts_from_the_start_of_the_job() {
+    let mut stage = Stage::default();
+    for _ in 0..4 {
+        stage.step(&spec("a"));
+    }
+    assert_eq!(stage.jobs[0].life, Life::Held, "created, and its process died");
+    stage.now = 7200;
+    stage.done();
+    assert_eq!(stage.play(&spec("a")), None);
+    assert_eq!(stage.done(), "release, wait for its Job", "two hours later it gets its whole time");
+    stage.now += 659;
+    assert_eq!(stage.play(&spec("a")), None);
+    stage.now += 1;
+    stage.play(&spec("a"));
+    assert!(stage.last_run().reason.starts_with("DeadlineExceeded"), "{}", stage.last_run().reason);
+    assert_eq!(stage.last_run().attempt, 1);
+}
+
+#[test]
+fn one_warning_fails_no_pod() {
+    let mut stage = Stage::default();
+    stage.play(&spec("a"));
+    stage.trouble = Some(Trouble { is_lasting: false, ..trouble(0, false) });
+    stage.now = 3 * 60;
+    assert_eq!(stage.play(&spec("a")), None);
+    assert!(stage.jobs[0].is_running());
 }
 
 #[test]
@@ -449,6 +521,24 @@ fn a_cancelled_run_is_stopped_where_that_is_the_policy() {
     assert!(stage.jobs.is_empty());
     stage.is_cancelled = false;
     assert_eq!(stage.deploy(&Spec { revision: "2".to_owned(), ..spec }), Verdict::Succeeded { run: 2, attempts: 1 });
+}
+
+#[test]
+fn a_cancelled_deploy_waits_a_minute_for_the_run_that_it_stops() {
+    let spec = Spec { on_cancel: OnCancel::Stop, ..spec("a") };
+    let mut stage = Stage::default();
+    stage.play(&spec);
+    stage.is_cancelled = true;
+    stage.step(&spec);
+    stage.jobs[0].life = Life::Going { since: at(0) };
+    stage.now = 59;
+    assert_eq!(stage.play(&spec), None, "its pod has a grace period");
+    let mut slow = stage.clone();
+    slow.now = 60;
+    assert_eq!(slow.play(&spec), Some(Verdict::Left { run: 1 }), "the next deploy records the end");
+    stage.jobs.clear();
+    assert_eq!(stage.play(&spec), Some(Verdict::Cancelled { run: Some(1) }));
+    assert_eq!(stage.last_run().outcome, Outcome::Cancelled);
 }
 
 #[test]
@@ -538,7 +628,7 @@ fn a_running_job_that_no_ledger_knows_is_in_the_way() {
     let stray = |name: &str| FakeJob {
         name: name.to_owned(),
         uid: "u".to_owned(),
-        life: Life::Running,
+        life: Life::Running { since: None },
         fingerprint: String::new(),
         expires: false,
     };
@@ -569,7 +659,7 @@ fn a_lost_ledger_finds_the_job_that_did_the_same_work() {
 #[test]
 fn remains_of_a_deleted_job_are_waited_for() {
     let stage = Stage { needed: Some(Needed::Yes), ..Stage::default() };
-    let observed = Observed { has_remains: true, ..stage.observed() };
+    let observed = Observed { remains: Some(Remains { pod: "p".to_owned(), since: None }), ..stage.observed() };
     assert!(matches!(step(&spec("a"), &stage.ledger, &observed, at(0)), Step::Wait(_)));
 }
 
@@ -599,8 +689,10 @@ fn a_job_in_this_process_is_run_again_if_the_process_ended() {
     assert_eq!(stage.ledger.active().unwrap().job, "");
     let next = step(&task("2"), &stage.ledger, &stage.observed(), at(0));
     assert_eq!(next, Step::Create);
-    let running =
-        Observed { attempt: Seen::Present { uid: String::new(), life: Life::Running }, ..Observed::default() };
+    let running = Observed {
+        attempt: Seen::Present { uid: String::new(), life: Life::Running { since: None } },
+        ..Observed::default()
+    };
     assert!(matches!(step(&task("2"), &stage.ledger, &running, at(0)), Step::Wait(_)));
     let settle = Spec { effort: Effort::Settle, ..task("3") };
     stage.play(&settle);
@@ -609,7 +701,7 @@ fn a_job_in_this_process_is_run_again_if_the_process_ended() {
 
 #[test]
 fn a_job_in_this_process_that_fails_after_a_cancellation_is_cancelled() {
-    let failure = Finish { succeeded: false, reason: "no".to_owned(), exit_code: None, at: at(5) };
+    let failure = Finish { succeeded: false, reason: "no".to_owned(), exit_code: None, started_at: None, at: at(5) };
     let outcome_of = |durability, is_cancelled| {
         let spec = Spec { durability, ..spec("a") };
         let mut stage = Stage::default();

@@ -3,7 +3,7 @@
 use crate::crash::scenario::{Act, Part};
 use crate::support::{Lab, NAMESPACE, release};
 use jobwright_drydock::{Call, Fault, Faults, When};
-use jobwright_engine::{Events, Manager, Settings};
+use jobwright_engine::{Events, Manager, Report, Settings};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, ListParams};
@@ -121,7 +121,7 @@ impl<'a> Play<'a> {
         let registry = act.registry();
         let deploy = async {
             let lock = manager.lock(&cancellation, &Events::nowhere()).await?;
-            // Only who deploys is cancelled, not who waits until the lease of a dead process has run out.
+            // The deploy is cancelled, not the wait until the lease of a dead process has expired.
             if let Some(after) = act.cancelled_after() {
                 let token = cancellation.clone();
                 tokio::spawn(async move {
@@ -129,9 +129,12 @@ impl<'a> Play<'a> {
                     token.cancel();
                 });
             }
-            manager.deploy_locked(lock, &registry, cancellation.clone(), Events::nowhere()).await
+            let report = manager.deploy_locked(&lock, &registry, cancellation.clone(), Events::nowhere()).await;
+            lock.release().await;
+            report
         };
         match tokio::time::timeout(Duration::from_hours(6), deploy).await {
+            Ok(Ok(Report { error: Some(error), .. })) => Err(format!("{}: {}", act.name, error.whole_message())),
             Ok(result) => result.map(drop).map_err(|error| format!("{}: {}", act.name, error.whole_message())),
             Err(_) => Err(format!("{}: it hangs", act.name)),
         }

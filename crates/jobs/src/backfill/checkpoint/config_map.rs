@@ -1,33 +1,38 @@
 //! A checkpoint in a ConfigMap, written by compare-and-swap.
 
 use super::{Checkpoint, CheckpointError, CheckpointStore};
-use jobwright_engine::{Refusal, async_trait};
+use jobwright_engine::{Answer, Clock, Events, Outage, Refusal, Retry, async_trait, bounded, classify};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 
 /// How much time there is between two writes: a cluster has others to serve.
 const PACE: Duration = Duration::from_secs(5);
-/// How often a write is tried that the cluster cannot take just now.
-const TRIES: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(200);
+/// How long a write is retried: batches wait for it.
+const RETRIED: Duration = Duration::from_secs(30);
 const KEY: &str = "checkpoint";
+/// On every checkpoint.
+pub(crate) const LABEL: (&str, &str) = ("jobwright.io/backfill", "1");
 
 /// A checkpoint in a ConfigMap.
 pub struct ConfigMapCheckpoint {
     maps: Api<ConfigMap>,
     name: String,
+    retry: Retry,
     /// The object as it was last seen.
     seen: Mutex<Option<ConfigMap>>,
 }
 
 impl ConfigMapCheckpoint {
     /// A checkpoint in this ConfigMap.
-    pub fn new(client: &Client, namespace: &str, name: &str) -> Self {
-        Self { maps: Api::namespaced(client.clone(), namespace), name: name.to_owned(), seen: Mutex::new(None) }
+    pub fn new(client: &Client, namespace: &str, name: &str, clock: &Clock) -> Self {
+        let retry = Retry::new(clock.clone(), CancellationToken::new(), Events::nowhere()).within(RETRIED);
+        let maps = Api::namespaced(bounded(client), namespace);
+        Self { maps, name: name.to_owned(), retry, seen: Mutex::new(None) }
     }
 
     fn error(&self, doing: &'static str, problem: impl Into<String>) -> CheckpointError {
@@ -39,7 +44,7 @@ impl ConfigMapCheckpoint {
         let mut map = seen.clone().unwrap_or_else(|| ConfigMap {
             metadata: ObjectMeta {
                 name: Some(self.name.clone()),
-                labels: Some(BTreeMap::from([("jobwright.io/backfill".to_owned(), "1".to_owned())])),
+                labels: Some(BTreeMap::from([(LABEL.0.to_owned(), LABEL.1.to_owned())])),
                 ..ObjectMeta::default()
             },
             ..ConfigMap::default()
@@ -57,8 +62,8 @@ impl ConfigMapCheckpoint {
 #[async_trait]
 impl CheckpointStore for ConfigMapCheckpoint {
     async fn load(&self) -> Result<Option<Checkpoint>, CheckpointError> {
-        let found = self.maps.get_opt(&self.name).await;
-        let found = found.map_err(|error| self.error("read", Refusal::from(error).to_string()))?;
+        let found = self.retry.call("read it", || self.maps.get_opt(&self.name)).await;
+        let found = found.map_err(|error| self.error("read", error.whole_message()))?;
         let checkpoint = found.as_ref().and_then(read);
         *self.seen.lock().await = found;
         Ok(checkpoint)
@@ -66,22 +71,24 @@ impl CheckpointStore for ConfigMapCheckpoint {
 
     async fn save(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
         let mut seen = self.seen.lock().await;
-        let mut tried = 0;
+        let mut outage = Outage::default();
+        let mut is_repeated = false;
         loop {
-            tried += 1;
             let Err(error) = self.write(&mut seen, checkpoint.write()).await else { return Ok(()) };
-            if !may_pass(&error) || tried == TRIES {
+            if !may_pass(&error, seen.is_some()) {
                 return Err(self.error("write", Refusal::from(error).to_string()));
             }
             // A write may have come through though its answer was lost.
             if let Ok(found) = self.maps.get_opt(&self.name).await {
                 let other = found.as_ref().and_then(read);
-                if other.is_some_and(|other| other.run != checkpoint.run && !other.over && tried > 1) {
+                if other.is_some_and(|other| other.run != checkpoint.run && !other.over && is_repeated) {
                     return Err(self.error("write", "another run has written it"));
                 }
                 *seen = found;
             }
-            tokio::time::sleep(PAUSE * tried).await;
+            is_repeated = true;
+            let paused = self.retry.pause(&mut outage, "write it", error).await;
+            paused.map_err(|error| self.error("write", error.whole_message()))?;
         }
     }
 
@@ -94,11 +101,12 @@ fn read(map: &ConfigMap) -> Option<Checkpoint> {
     Checkpoint::read(map.data.as_ref()?.get(KEY)?.as_bytes())
 }
 
-/// Whether the same write may succeed a moment later, perhaps on what is there by then.
-fn may_pass(error: &kube::Error) -> bool {
-    match error {
-        kube::Error::Api(status) => matches!(status.code, 409 | 429 | 500..=599),
-        kube::Error::Service(_) | kube::Error::HyperError(_) => true,
-        _ => false,
+/// Whether the same write may succeed a moment later, perhaps over another object.
+fn may_pass(error: &kube::Error, was_there: bool) -> bool {
+    match classify(error) {
+        Answer::Conflict | Answer::AlreadyExists | Answer::TryAgain(_) => true,
+        // It was deleted, and can be created again; otherwise there is no namespace for it.
+        Answer::NotFound => was_there,
+        Answer::Refused | Answer::LostLease => false,
     }
 }

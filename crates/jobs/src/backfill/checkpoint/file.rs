@@ -4,20 +4,28 @@ use super::{Checkpoint, CheckpointError, CheckpointStore};
 use jobwright_engine::async_trait;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A checkpoint in a file.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct FileCheckpoint {
     path: PathBuf,
+    /// How many times it was saved, and the last save that was written.
+    saves: AtomicU64,
+    last: Arc<Mutex<u64>>,
 }
 
 /// The largest file that can be a checkpoint.
 const LARGEST: u64 = 16 * 1024 * 1024;
+/// How long the file system may take.
+const LIMIT: Duration = Duration::from_secs(30);
 
 impl FileCheckpoint {
     /// A checkpoint in this file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), saves: AtomicU64::new(0), last: Arc::default() }
     }
 
     fn error(&self, doing: &'static str) -> impl Fn(io::Error) -> CheckpointError {
@@ -29,19 +37,42 @@ impl FileCheckpoint {
 #[async_trait]
 impl CheckpointStore for FileCheckpoint {
     async fn load(&self) -> Result<Option<Checkpoint>, CheckpointError> {
-        let read = |path: &Path| match std::fs::metadata(path) {
-            Ok(found) if found.len() > LARGEST => Ok(None),
-            Ok(_) => std::fs::read(path).map(|text| Checkpoint::read(&text)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        };
-        read(&self.path).map_err(self.error("read"))
+        let path = self.path.clone();
+        work(move || read(&path)).await.map_err(self.error("read"))
     }
 
     async fn save(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
-        let (path, text) = (self.path.clone(), checkpoint.write());
-        let written = tokio::task::spawn_blocking(move || write_whole(&path, text.as_bytes())).await;
-        written.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(self.error("write"))
+        let (path, text, last) = (self.path.clone(), checkpoint.write(), Arc::clone(&self.last));
+        let number = self.saves.fetch_add(1, Ordering::Relaxed) + 1;
+        let write = move || {
+            // A write that was given up may come late: it must not replace a newer one.
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if number > *last {
+                write_whole(&path, text.as_bytes())?;
+                *last = number;
+            }
+            Ok(())
+        };
+        work(write).await.map_err(self.error("write"))
+    }
+}
+
+/// Reads or writes where it keeps nobody waiting, and gives up on a file system that does not answer.
+async fn work<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    match tokio::time::timeout(LIMIT, tokio::task::spawn_blocking(work)).await {
+        Ok(done) => done.unwrap_or_else(|error| Err(io::Error::other(error))),
+        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {}s", LIMIT.as_secs()))),
+    }
+}
+
+fn read(path: &Path) -> io::Result<Option<Checkpoint>> {
+    match std::fs::metadata(path) {
+        // A pipe would be waited for.
+        Ok(found) if !found.is_file() => Err(io::Error::other("it is not a regular file")),
+        Ok(found) if found.len() > LARGEST => Ok(None),
+        Ok(_) => std::fs::read(path).map(|text| Checkpoint::read(&text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

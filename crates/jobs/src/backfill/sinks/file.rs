@@ -162,7 +162,7 @@ mod tests {
 
     fn batch(number: u64, text: &str) -> Batch {
         let id = BatchId { run: "r".to_owned(), kind: "pods".to_owned(), number };
-        Batch { id, records: 1, size: text.len(), body: text.to_owned().into() }
+        Batch { key: id.key(text.as_bytes()), id, records: 1, size: text.len(), body: text.to_owned().into() }
     }
 
     fn summary() -> Summary {
@@ -177,6 +177,7 @@ mod tests {
             stopped: None,
             seconds: 0.0,
             kept: None,
+            skipped: None,
         }
     }
 

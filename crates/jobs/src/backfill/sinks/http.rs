@@ -103,9 +103,10 @@ impl Post {
         let sent = request.headers_mut();
         sent.extend(headers);
         sent.insert(header::USER_AGENT, HeaderValue::from_static(concat!("jobwright/", env!("CARGO_PKG_VERSION"))));
-        if let Ok(id) = HeaderValue::from_str(&batch.id.to_string()) {
-            sent.insert(IDEMPOTENCY_KEY, id.clone());
-            sent.insert(BATCH, id);
+        for (header, value) in [(IDEMPOTENCY_KEY, &batch.key), (BATCH, &batch.id.to_string())] {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                sent.insert(header, value);
+            }
         }
         sent.insert(RECORDS, HeaderValue::from(batch.records));
         if let Some(credentials) = &self.credentials {

@@ -10,6 +10,10 @@ use jobwright_engine::async_trait;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long one attempt may take.
+const ATTEMPT: Duration = Duration::from_mins(2);
 
 /// Writes objects into object storage.
 pub struct ObjectStorageSink {
@@ -31,7 +35,10 @@ impl ObjectStorageSink {
     }
 
     async fn put(&self, place: &Path, body: PutPayload) -> Result<(), SinkError> {
-        let (put, answer) = connect::listen(self.store.put(place, body)).await;
+        // Its own connections have a limit each, but fetching credentials and reading an answer take several.
+        let sent = tokio::time::timeout(ATTEMPT, connect::listen(self.store.put(place, body))).await;
+        let late = || SinkError::passing(Problem::of(format!("no answer within {} s", ATTEMPT.as_secs())), None);
+        let (put, answer) = sent.map_err(|_| late())?;
         put.map(drop).map_err(|error| judge(&error, answer))
     }
 }
@@ -52,7 +59,7 @@ impl Sink for ObjectStorageSink {
     }
 
     async fn send(&self, batch: &Batch) -> Result<(), SinkError> {
-        // The same batch has the same name, so whoever sends it again only writes it again.
+        // Named by its id, not by its key: where a later process sends other content under the same id, that replaces it.
         let place = self.place(&format!("{}.ndjson{}", batch.id, self.compression.extension()));
         self.put(&place, batch.body.clone().into()).await
     }
@@ -87,7 +94,7 @@ mod tests {
         let sink = ObjectStorageSink::new(store.clone(), "s3://b/in", "in//deep", Compression::None);
         sink.begin("r1", None).await.unwrap();
         let id = BatchId { run: "r1".to_owned(), kind: "pods".to_owned(), number: 7 };
-        let batch = Batch { id, records: 1, size: 3, body: "{}\n".into() };
+        let batch = Batch { key: id.key(b"{}\n"), id, records: 1, size: 3, body: "{}\n".into() };
         sink.send(&batch).await.unwrap();
         sink.send(&batch).await.unwrap();
         let object = store.get(&Path::from("in/deep/r1/pods/000007.ndjson")).await.unwrap();

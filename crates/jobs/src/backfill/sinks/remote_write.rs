@@ -1,9 +1,11 @@
 //! Series of metrics by Prometheus' remote write, version 1.0: one of the labels and one of the annotations an object.
 
+mod groups;
 mod names;
 mod protobuf;
 mod series;
 
+pub(crate) use groups::find_ambiguous;
 pub(crate) use series::Series;
 
 use super::address::show;

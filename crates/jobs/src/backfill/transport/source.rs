@@ -1,12 +1,13 @@
 //! Where something secret is: in a file, or in a Secret. Arguments and plans only say where.
 
-use jobwright_engine::Refusal;
+use jobwright_engine::{Refusal, bounded};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::AsyncReadExt as _;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -32,11 +33,13 @@ pub struct SecretKey {
 const FRESH: Duration = Duration::from_secs(30);
 /// The largest file that can be a secret.
 const LARGEST: u64 = 1024 * 1024;
+/// How long a file may take.
+const LIMIT: Duration = Duration::from_secs(10);
 
 impl Source {
     /// A key of a Secret.
     pub fn secret(client: &Client, namespace: &str, name: &str, key: &str) -> Self {
-        let secrets = Api::namespaced(client.clone(), namespace);
+        let secrets = Api::namespaced(bounded(client), namespace);
         Self::Secret(Arc::new(SecretKey {
             secrets,
             name: name.to_owned(),
@@ -56,14 +59,20 @@ impl Source {
     pub(crate) async fn read(&self) -> Result<Vec<u8>, String> {
         match self {
             Self::File(path) => {
+                // It may be a pipe, of which neither an end nor a size is known.
                 let read = async {
-                    let size = tokio::fs::metadata(path).await?.len();
-                    if size > LARGEST {
-                        return Err(std::io::Error::other("it is too large"));
-                    }
-                    tokio::fs::read(path).await
+                    let mut bytes = Vec::new();
+                    tokio::fs::File::open(path).await?.take(LARGEST + 1).read_to_end(&mut bytes).await?;
+                    std::io::Result::Ok(bytes)
                 };
-                read.await.map_err(|error| format!("cannot read {self}: {error}"))
+                match tokio::time::timeout(LIMIT, read).await {
+                    Ok(Ok(bytes)) if bytes.len() as u64 > LARGEST => {
+                        Err(format!("cannot read {self}: it is too large"))
+                    }
+                    Ok(Ok(bytes)) => Ok(bytes),
+                    Ok(Err(error)) => Err(format!("cannot read {self}: {error}")),
+                    Err(_) => Err(format!("cannot read {self}: no answer within {}s", LIMIT.as_secs())),
+                }
             }
             Self::Secret(secret) => secret.read().await,
         }

@@ -1,8 +1,8 @@
 //! The second half: servers get the pair, are seen to show it, and then nobody else is trusted any more.
 
-use super::super::certificate::{Certificate, fingerprint};
+use super::super::certificate::Certificate;
 use super::super::decide::{self, Trust};
-use super::super::dial::{Dialling, Peer};
+use super::super::dial::Peer;
 use super::super::error::Error;
 use super::super::inspect::Pair;
 use super::super::issue::later;
@@ -11,45 +11,18 @@ use super::super::options::Stage;
 use super::super::report::{Action, Report, TargetReport};
 use super::super::rollout::{self, Rollout, Stamp};
 use super::super::secrets;
-use super::super::servers::{self, Shown};
+use super::super::servers::Shown;
 use super::super::target::Missing;
+use super::evidence::{Asked, Proof, Seen, Workloads, stamp};
 use super::{Rotation, Turn};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt as _;
 use kube::api::{Api, Patch};
-use std::collections::BTreeMap;
 use std::slice::from_ref;
 use std::time::Duration;
 
 /// How long servers that show something else may take to reload before they are restarted for it.
 const RELOAD: Duration = Duration::from_secs(15);
-
-/// What servers show, as far as it can be known.
-enum Seen {
-    /// All of them show the pair.
-    Verified,
-    /// They could not be asked, and why.
-    Unasked(String),
-}
-
-/// Deployments that are rolled out.
-#[derive(Default)]
-struct Workloads {
-    deployments: BTreeMap<String, Deployment>,
-    /// Whose each pod is.
-    pods: BTreeMap<String, String>,
-    /// Whether all pods have surely started with the pair.
-    proven: bool,
-}
-
-impl Workloads {
-    /// Whether anybody should serve.
-    fn want_servers(&self) -> bool {
-        let replicas = |deployment: &Deployment| deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
-        self.deployments.values().any(|deployment| replicas(deployment) > 0)
-    }
-}
 
 impl Rotation<'_> {
     /// The pair is there and trusted: see to it that servers have it, and that nobody else is trusted any longer.
@@ -61,12 +34,7 @@ impl Rotation<'_> {
         if let Some(missing) = trust.missing.first() {
             return Ok(Turn::Wait(format!("there is no {missing}")));
         }
-        let stamp = Stamp {
-            fingerprint: fingerprint(&pair.leaf),
-            written_at: secrets::written_at(secret),
-            made_at: secrets::made_at(secret),
-            is_unfinished: secrets::is_unfinished(secret),
-        };
+        let stamp = stamp(pair, secret);
         let workloads = match self.roll_out(&stamp).await? {
             Ok(workloads) => workloads,
             Err(waiting) => return Ok(Turn::Wait(waiting)),
@@ -79,12 +47,13 @@ impl Rotation<'_> {
         if trust.is_under_way() {
             return Ok(self.done(trust, pair, vec!["another rotation has begun".to_owned()]));
         }
-        self.finish(trust, pair, secret, &seen, workloads.proven).await
+        let proof = self.prove(seen, &stamp, &workloads).await?;
+        self.finish(trust, pair, secret, proof).await
     }
 
     /// Restarts Deployments that have to be, and says what has to be waited for.
     async fn roll_out(&mut self, stamp: &Stamp) -> Result<Result<Workloads, String>, Mishap> {
-        let mut workloads = Workloads { proven: !self.options.deployments.is_empty(), ..Workloads::default() };
+        let mut workloads = Workloads::default();
         let mut waiting = None;
         for name in &self.options.deployments {
             let found = observe::workload(&self.around.client, &self.options.namespace, name).await?;
@@ -101,11 +70,7 @@ impl Rotation<'_> {
                     waiting.get_or_insert(format!("Deployment `{name}`: {what}"));
                 }
                 Rollout::Failed(reason) => return Err(Error::Rollout { deployment: name.clone(), reason }.into()),
-                Rollout::Done { proven } => {
-                    workloads.proven &= proven;
-                    workloads.pods.extend(pods.iter().map(|pod| (pod.name_any(), name.clone())));
-                    workloads.deployments.insert(name.clone(), deployment);
-                }
+                Rollout::Done { proven } => workloads.add(name, deployment, &pods, proven),
             }
         }
         Ok(waiting.map_or(Ok(workloads), Err))
@@ -129,33 +94,17 @@ impl Rotation<'_> {
         stamp: &Stamp,
         workloads: &Workloads,
     ) -> Result<Result<Seen, String>, Mishap> {
-        let dialler = match &self.around.dialling {
-            Dialling::With(dialler) => dialler,
-            Dialling::Not(why) => return Ok(Ok(Seen::Unasked(why.clone()))),
-        };
-        let (service, namespace) = (&self.options.service, &self.options.namespace);
-        let Some(servers) = servers::find(&self.around.client, namespace, service, &trust.ports()).await? else {
-            return Ok(Err(format!("there is no Service `{service}`")));
-        };
-        if servers.servers.is_empty() {
-            let waiting = format!("there is no server behind Service `{service}`");
-            return Ok(if workloads.want_servers() { Err(waiting) } else { Ok(Seen::Verified) });
-        }
-        let Some(authority) = &pair.authority else { return Ok(Err("nobody vouches for the pair".to_owned())) };
-        let (name, wanted, clock) = (self.options.called(), (&pair.leaf, authority), &self.around.clock);
-        let shown = servers::ask(&**dialler, &servers.servers, &name, wanted, clock).await;
-        if let Some(trouble) = shown.trouble(!workloads.deployments.is_empty()) {
-            self.mend(&shown, stamp, workloads).await?;
-            return Ok(Err(trouble));
-        }
-        self.wrong_since = None;
-        if dialler.reaches_services() {
-            let services: Vec<(Peer, bool)> = servers.services.into_iter().map(|peer| (peer, true)).collect();
-            if let Some(trouble) = servers::ask(&**dialler, &services, &name, wanted, clock).await.trouble(true) {
-                return Ok(Err(trouble));
+        match self.ask(trust, pair, workloads).await? {
+            Asked::Seen(seen) => {
+                self.wrong_since = None;
+                Ok(Ok(seen))
+            }
+            Asked::Nobody(waiting) => Ok(Err(waiting)),
+            Asked::Trouble(trouble, shown) => {
+                self.mend(&shown, stamp, workloads).await?;
+                Ok(Err(trouble))
             }
         }
-        Ok(Ok(Seen::Verified))
     }
 
     /// Restarts what has shown something else for a while, once: it may have started with what its node had then.
@@ -182,29 +131,39 @@ impl Rotation<'_> {
         Ok(())
     }
 
-    /// Lets nobody else be trusted any longer, if that can be known to be safe, and puts everything away.
-    async fn finish(
-        &mut self,
-        trust: &Trust,
-        pair: &Pair,
-        secret: &Secret,
-        seen: &Seen,
-        proven: bool,
-    ) -> Result<Turn, Mishap> {
-        let Some(authority) = &pair.authority else { return Ok(Turn::Again) };
-        let mut notes = Vec::new();
-        let is_safe = match seen {
-            Seen::Verified => true,
-            Seen::Unasked(why) => {
-                notes.push(format!("not seen by a handshake: {why}"));
-                proven
-            }
+    /// Finishes an earlier rotation, if every server presents the current pair; otherwise the next one keeps the CA.
+    pub(super) async fn conclude(&mut self, trust: &Trust) -> Result<(), Mishap> {
+        let current = trust.whole_pair().zip(trust.pair_secret.as_ref());
+        let authority = trust.vouches().filter(|_| trust.missing.is_empty());
+        let (Some((pair, secret)), Some(authority)) = (current, authority) else {
+            self.made.unproven = true;
+            return Ok(());
         };
-        // First of all, or bundles would be given back what is taken from them.
-        if let Some(found) = trust.authority_secret.as_ref().filter(|_| is_safe && !trust.previous.is_empty()) {
-            let name = self.options.authority_secret();
-            let place = (self.options.namespace.as_str(), name.as_str());
-            self.put(&name, Some(found), &secrets::with_authority(Some(found), place, None, &[])).await?;
+        if !self.is_everywhere(trust, pair, secret).await? {
+            self.made.unproven = true;
+            return Ok(());
+        }
+        self.forget_previous(trust).await?;
+        for target in trust.targets.iter().filter(|target| !target.is(from_ref(authority))) {
+            self.apply(target, from_ref(authority), false).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes earlier CAs from the CA's Secret: before bundles, which would otherwise be given back what they lose.
+    async fn forget_previous(&self, trust: &Trust) -> Result<(), Mishap> {
+        let Some(found) = &trust.authority_secret else { return Ok(()) };
+        let name = self.options.authority_secret();
+        let place = (self.options.namespace.as_str(), name.as_str());
+        self.put(&name, Some(found), &secrets::with_authority(Some(found), place, None, &[])).await
+    }
+
+    /// Removes every other CA from bundles, if that is known to be safe, and marks the rotation as finished.
+    async fn finish(&mut self, trust: &Trust, pair: &Pair, secret: &Secret, proof: Proof) -> Result<Turn, Mishap> {
+        let Some(authority) = &pair.authority else { return Ok(Turn::Again) };
+        let Proof { is_safe, mut notes } = proof;
+        if is_safe && trust.authority_secret.is_some() && !trust.previous.is_empty() {
+            self.forget_previous(trust).await?;
             return Ok(Turn::Again);
         }
         if is_safe {

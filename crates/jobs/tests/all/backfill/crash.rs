@@ -28,7 +28,12 @@ impl Play {
     fn store(&self) -> Arc<dyn CheckpointStore> {
         match self.kept {
             Kept::File => Arc::new(FileCheckpoint::new(self.directory.path().join("checkpoint"))),
-            Kept::ConfigMap => Arc::new(ConfigMapCheckpoint::new(&self.stage.stranger(), "default", "progress")),
+            Kept::ConfigMap => Arc::new(ConfigMapCheckpoint::new(
+                &self.stage.stranger(),
+                "default",
+                "progress",
+                &self.stage.surroundings().clock,
+            )),
         }
     }
 
@@ -177,4 +182,17 @@ async fn processes_that_die_one_after_the_other_come_to_the_end_while_others_com
     for (key, object) in before {
         assert_eq!(arrived.get(&key), Some(&object), "{key}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_that_is_deleted_while_it_runs_is_created_again() {
+    let play = Play::new(Kept::ConfigMap).await;
+    let sink = Collector::in_stage(Some(Arc::clone(&play.stage)), |number| match number {
+        2 => Deed::Meanwhile(Happening::Delete("progress".to_owned())),
+        _ => Deed::Take,
+    });
+    let summary = play.go_on(&others(&["pods"]), &sink).await;
+    assert!(summary.complete, "{summary:?}");
+    let checkpoint = play.store().load().await.unwrap().unwrap();
+    assert!(checkpoint.over && checkpoint.run == summary.run, "{:?}", play.stage.notes());
 }

@@ -61,7 +61,6 @@ async fn one_at_a_time_holds_the_lock_and_the_other_waits_or_gives_up() {
         holder: "a CronJob".to_owned(),
         labels: std::collections::BTreeMap::new(),
         patience: Duration::ZERO,
-        epoch_above: 0,
     };
     let drydock = lab.drydock.clone();
     let clock = jobwright_engine::Clock::new(move || drydock.now());

@@ -137,7 +137,7 @@ async fn play(scene: Scene, disturbance: &Disturbance) -> Result<Vec<Call>, Stri
 }
 
 /// What is true at the end, whatever happened.
-async fn judge(world: &World) -> Result<(), String> {
+pub(super) async fn judge(world: &World) -> Result<(), String> {
     world.pass(Duration::from_mins(2)).await;
     world.model.look().await;
     let (gaps, _) = world.model.verdict();

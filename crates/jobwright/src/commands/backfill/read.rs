@@ -1,10 +1,10 @@
 //! From arguments to what is to be done.
 
 use crate::arguments::{self, Compress, Names};
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use jobwright_jobs::backfill::{
-    self, Auth, Backfill, BatchLimits, Compression, Environment, Filters, KindName, Naming, ObjectPlaces, Once,
-    Patience, Patterns, Place, Selection, Task, TlsPlaces,
+    self, Auth, Backfill, BatchLimits, CheckpointPlace, Compression, Environment, Filters, KindName, Naming,
+    ObjectPlaces, Once, Patience, Patterns, Place, Selection, Task, TlsPlaces,
 };
 
 /// What the arguments ask for.
@@ -38,9 +38,14 @@ pub(super) fn task(arguments: &arguments::Backfill) -> Result<Task, Failure> {
             key,
             holds: start.complete_for.map(jobwright_release::Period::duration),
             force: start.force,
+            forced: None,
         }),
     };
-    let arguments::Start { checkpoint, lock, lock_wait, wait_for, wait_timeout, .. } = start;
+    let arguments::Start { checkpoint, mark, if_forced, lock, lock_wait, wait_for, wait_timeout, .. } = start;
+    if mark.is_some() && !matches!(checkpoint, Some(CheckpointPlace::ConfigMap(_))) {
+        let problem = "`--mark` needs `--checkpoint configmap:NAME`, which remembers what was marked";
+        return Err(Failure::new(Kind::Usage, problem));
+    }
     Ok(Task {
         backfill,
         sink: arguments.sink.read()?,
@@ -62,6 +67,8 @@ pub(super) fn task(arguments: &arguments::Backfill) -> Result<Task, Failure> {
             environment: environment(),
         },
         checkpoint: checkpoint.clone(),
+        mark: mark.clone(),
+        only_if_forced: *if_forced,
         lock: lock.clone(),
         lock_wait: lock_wait.duration(),
         waits: wait_for.iter().map(arguments::Typed::read).collect::<Result<_, _>>()?,

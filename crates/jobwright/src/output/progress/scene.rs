@@ -60,13 +60,15 @@ impl Scene {
         let told = |line: String| (!is_live || verbose).then_some(line);
         match event {
             Event::Busy { holder } => {
-                Some(format!("{DOUBTFUL}waiting{DOUBTFUL:#} for `{holder}`, who is deploying this release"))
+                Some(format!("{DOUBTFUL}waiting{DOUBTFUL:#} for `{holder}`, which is deploying this release"))
             }
+            Event::Retrying { doing, error } => Some(format!("{DOUBTFUL}retrying{DOUBTFUL:#} to {doing}: {error}")),
             Event::Decided { component, decision } => {
                 self.components.1 += usize::from(decision.occasion().is_some());
                 let what = match decision {
                     Decision::Install(_) => "to be installed",
                     Decision::Upgrade(_) => "to be upgraded",
+                    Decision::Remove(_) => "to be removed",
                     Decision::Unchanged(_) => "unchanged",
                 };
                 (verbose || decision.occasion().is_some() && !self.is_live)
@@ -154,6 +156,7 @@ impl Scene {
                 let (sign, style, word) = match action {
                     Action::Installed => ("✓", GOOD, "installed"),
                     Action::Upgraded => ("✓", GOOD, "upgraded"),
+                    Action::Removed => ("✓", GOOD, "removed"),
                     Action::Unchanged => ("=", DIM, "unchanged"),
                     Action::Failed => ("✗", BAD, "failed"),
                     Action::Skipped => ("-", DIM, "skipped"),
@@ -161,7 +164,9 @@ impl Scene {
                 let took = if took.is_zero() { String::new() } else { format!(" in {}", duration(*took)) };
                 Some(format!("{style}{sign}{style:#} {STRONG}{component}{STRONG:#} {word}{took}{DIM}: {reason}{DIM:#}"))
             }
-            Event::Cancelled => Some(format!("{DOUBTFUL}cancelling{DOUBTFUL:#}: waiting for what has to end in order")),
+            Event::Cancelled => Some(format!(
+                "{DOUBTFUL}cancelling{DOUBTFUL:#}: waiting for running steps to end; Ctrl-C stops without waiting"
+            )),
             _ => None,
         }
     }

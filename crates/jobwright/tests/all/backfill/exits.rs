@@ -116,7 +116,7 @@ fn told_to_stop_it_sends_what_was_read_and_the_next_one_goes_on() {
         if number == 3 {
             send.send(()).unwrap();
             // Long enough to be told to stop meanwhile.
-            std::thread::sleep(std::time::Duration::from_millis(300));
+            std::thread::sleep(std::time::Duration::from_millis(1500));
         }
         Deed::Take
     });

@@ -20,7 +20,8 @@ fn killed_at_every_batch_the_next_run_completes_it() {
                 }
                 // Whoever sends has been started, but we may not have been told yet.
                 let pid = loop {
-                    if let Some(pid) = *struck.lock().unwrap() {
+                    let pid = *struck.lock().unwrap();
+                    if let Some(pid) = pid {
                         break pid;
                     }
                     std::thread::yield_now();

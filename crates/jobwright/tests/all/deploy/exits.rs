@@ -45,7 +45,86 @@ fn a_cluster_that_does_not_answer_exits_with_4() {
     let after = after.trim_start_matches(|letter: char| letter.is_ascii_digit());
     stage.file("kubeconfig", &format!("{before}https://127.0.0.1:1{after}"));
     let said = stage.jobwright("deploy").expect(4);
-    assert!(said.error.contains("cannot be reached"), "{}", said.error);
+    assert!(said.error.contains("cannot reach the cluster at https://127.0.0.1:1/"), "{}", said.error);
+}
+
+#[test]
+fn missing_kubeconfig_is_reported_once() {
+    let stage = Stage::new("");
+    stage.file("home/empty", "");
+    let said = std::process::Command::new(env!("CARGO_BIN_EXE_jobwright"))
+        .args(["status", "-o", "json"])
+        .current_dir(stage.path(""))
+        .env_remove("KUBECONFIG")
+        .env_remove("KUBERNETES_SERVICE_HOST")
+        .env("HOME", stage.path("home"))
+        .output()
+        .unwrap();
+    assert_eq!(said.status.code(), Some(4));
+    let error = String::from_utf8_lossy(&said.stderr).into_owned();
+    let mut lines = error.lines();
+    assert_eq!(lines.next(), Some("error: no cluster configured: found no kubeconfig, and this is not a pod"));
+    assert_eq!(lines.next(), Some("hint: pass `--kubeconfig`, set $KUBECONFIG, or try `--drydock`"));
+    assert_eq!(error.matches("kube/config").count(), 1, "{error}");
+    let document: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+    assert_eq!(document["outcome"], "failed");
+}
+
+#[test]
+fn errors_are_one_document_with_json() {
+    let stage = Stage::new(&format!("jobs:\n{}", job("migrate", "true", "phase: pre")));
+    for (command, code, part) in [
+        ("deploy elsewhere.yaml", 2, "elsewhere.yaml"),
+        ("plan elsewhere.yaml", 2, "elsewhere.yaml"),
+        ("run nothing", 2, "no job `nothing`"),
+        ("deploy --component nothing", 2, "no component `nothing`"),
+        ("status --kubeconfig nowhere", 2, "nowhere"),
+        ("logs migrate", 1, "has not run"),
+        ("history --nonsense", 2, "--nonsense"),
+        ("lock show --release", 2, "--release"),
+    ] {
+        let said = stage.jobwright(&format!("{command} -o json")).expect(code);
+        let document = said.json();
+        assert_eq!(document["outcome"], "failed", "{command}: {document}");
+        let error = document["error"].as_str().unwrap();
+        assert!(error.contains(part), "{command}: {document}");
+        assert!(document["hints"].is_array(), "{command}: {document}");
+        assert!(said.error.contains(&format!("error: {error}")), "{command}: {}", said.error);
+    }
+    stage.plan("1.4.0", "paralel: 4\n");
+    let document = stage.jobwright("deploy -o json").expect(2).json();
+    assert!(document["error"].as_str().unwrap().contains("jobwright.yaml"), "{document}");
+}
+
+#[test]
+fn plan_exits_with_1_if_the_deploy_would_fail() {
+    let stage = Stage::new("components:\n- {name: api, manifests: {path: nowhere}}\n");
+    let said = stage.jobwright("plan").expect(1);
+    assert!(said.error.contains("error: the deploy would fail: component `api`"), "{}", said.error);
+    let document = stage.jobwright("plan -o json").expect(1).json();
+    assert_eq!(document["components"][0]["would"], "failed", "{document}");
+    stage.jobwright("deploy --dry-run").expect(1);
+}
+
+#[test]
+fn permissions_are_checked_before_the_namespace_is_created() {
+    let plan = format!("jobs:\n{}", job("migrate", "true", "phase: pre"));
+    let token = "of-a-founder";
+    let stage = Stage::on(Drydock::builder().rbac(true).token(token, User::new("founder", &[])), &plan);
+    let admin = stage.client();
+    stage.allow(
+        "founder",
+        "kind: ClusterRole\nmetadata: {name: founder}\nrules:\n- {apiGroups: [''], resources: [namespaces], verbs: [get, create]}\n",
+    );
+    let text = std::fs::read_to_string(stage.path("kubeconfig")).unwrap();
+    let mut kubeconfig: serde_json::Value = serde_json::from_str(&text).unwrap();
+    kubeconfig["users"][0]["user"]["token"] = token.into();
+    stage.file("kubeconfig", &kubeconfig.to_string());
+    let said = stage.jobwright("deploy").expect(4);
+    assert!(said.error.contains("permission denied in namespace `shop`: the deploy needs"), "{}", said.error);
+    assert!(said.error.contains("nothing was changed"), "{}", said.error);
+    let namespaces = Api::<k8s_openapi::api::core::v1::Namespace>::all(admin);
+    assert!(stage.block_on(namespaces.get_opt("shop")).unwrap().is_none(), "and that is true");
 }
 
 #[test]
@@ -66,7 +145,7 @@ fn what_is_not_allowed_exits_with_4_and_is_told_as_a_role_before_anything_change
 
 #[test]
 fn a_run_whose_end_nobody_saw_exits_with_5_and_status_says_what_to_do() {
-    let stage = Stage::new(&format!("jobs:\n{}", job("migrate", "echo lost; sleep 300", "phase: pre")));
+    let stage = Stage::new(&format!("jobs:\n{}", job("migrate", "echo lost; sleep 300", "phase: pre, run: OnChange")));
     let deploy = stage.start("deploy -o json");
     stage.wait_for_starts("echo lost; sleep 300", 1);
     let jobs = Api::<Job>::namespaced(stage.client(), "shop");
@@ -76,6 +155,8 @@ fn a_run_whose_end_nobody_saw_exits_with_5_and_status_says_what_to_do() {
     assert_eq!(report["jobs"][0]["outcome"], "unknown");
     let status = stage.jobwright("status").expect(0);
     assert!(status.out.contains("--again"), "{}", status.out);
+    let plan = stage.jobwright("plan").expect(1);
+    assert!(plan.error.contains("the deploy would fail: job `migrate`"), "{}", plan.error);
 }
 
 #[test]

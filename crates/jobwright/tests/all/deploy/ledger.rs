@@ -2,8 +2,9 @@
 
 use crate::deploy::stage::{Stage, job};
 use k8s_openapi::api::batch::v1::Job;
-use kube::Api;
-use kube::api::{DeleteParams, ListParams};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::{Api, ResourceExt as _};
 
 fn played() -> Stage {
     let jobs = job("migrate", "echo one; echo two", "phase: pre, keep: {finished: 1s}")
@@ -31,6 +32,36 @@ fn history_has_every_attempt_newest_first() {
     }
     let text = stage.jobwright("history").expect(0).out;
     assert!(text.contains("migrate") && text.contains("flaky") && text.contains("failed"), "{text}");
+}
+
+#[test]
+fn history_prints_both_times_and_no_duration_of_a_run_that_never_started() {
+    let stage = Stage::new(&format!("jobs:\n{}", job("migrate", "true", "phase: pre")));
+    stage.jobwright("deploy -q").expect(0);
+    let maps = Api::<ConfigMap>::namespaced(stage.client(), "shop");
+    let ledgers = ListParams::default().labels("jobwright.io/ledger=1");
+    let mut ledger = stage.block_on(maps.list(&ledgers)).unwrap().items.remove(0);
+    let data = ledger.data.as_mut().unwrap();
+    let mut runs: serde_json::Value = serde_json::from_str(&data["runs"]).unwrap();
+    runs[0]["startedAt"] = "2026-01-01T00:00:00.25Z".into();
+    runs[0]["finishedAt"] = "2026-01-01T00:01:05Z".into();
+    let mut unstarted = runs[0].clone();
+    unstarted["run"] = 2.into();
+    unstarted["neverStarted"] = true.into();
+    unstarted["finishedAt"] = "2026-01-02T00:00:00Z".into();
+    runs.as_array_mut().unwrap().push(unstarted);
+    data.insert("runs".to_owned(), runs.to_string());
+    stage.block_on(maps.replace(&ledger.name_any(), &PostParams::default(), &ledger)).unwrap();
+    let text = stage.jobwright("history").expect(0).out;
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let succeeded = ["succeeded", "1.4.0"];
+    assert_eq!(lines[1], [&["2026-01-02T00:00:00Z", "migrate", "2", "1"][..], &succeeded].concat(), "{text}");
+    let times = ["2026-01-01T00:00:00Z", "2026-01-01T00:01:05Z"];
+    assert_eq!(lines[2][..2], times, "{text}");
+    assert_eq!(lines[2][6], "1m04s", "{text}");
+    let document = stage.jobwright("history -o json").expect(0).json();
+    assert!(document["runs"][0]["startedAt"].is_null(), "{document}");
+    assert_eq!(document["runs"][1]["startedAt"], "2026-01-01T00:00:00.25Z");
 }
 
 #[test]

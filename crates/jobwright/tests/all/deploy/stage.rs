@@ -1,9 +1,13 @@
 //! A cluster in memory over HTTP, a directory with a plan, and the binary between them.
 
+use jiff::SignedDuration;
 use jobwright_drydock::{Builder, Clock, Drydock, Http, Serving};
 use serde_json::Value;
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How many times faster than the clock on the wall its time goes.
@@ -42,9 +46,24 @@ impl Stage {
 
     /// A stage on a certain cluster.
     pub(crate) fn on(builder: Builder, plan: &str) -> Self {
+        Self::timed(builder, SignedDuration::ZERO, SPEED, plan)
+    }
+
+    /// A stage on a cluster whose clock is ahead of this machine's.
+    pub(crate) fn shifted(builder: Builder, ahead: SignedDuration, plan: &str) -> Self {
+        Self::timed(builder, ahead, SPEED, plan)
+    }
+
+    /// A stage on a cluster whose clock is this machine's.
+    pub(crate) fn in_real_time(plan: &str) -> Self {
+        Self::timed(Drydock::builder(), SignedDuration::ZERO, 1, plan)
+    }
+
+    fn timed(builder: Builder, ahead: SignedDuration, speed: u32, plan: &str) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         #[expect(clippy::disallowed_methods, reason = "the binary looks at the clock on the wall too")]
-        let clock = Clock::starting_at(jiff::Timestamp::now()).times(SPEED);
+        let now = jiff::Timestamp::now();
+        let clock = Clock::starting_at(now.checked_add(ahead).unwrap()).times(speed);
         let http = Http { listen: "127.0.0.1:0".parse().unwrap(), tls: true };
         let serving = runtime.block_on(builder.clock(clock).serve(http)).unwrap();
         let directory = tempfile::tempdir().unwrap();
@@ -84,6 +103,34 @@ impl Stage {
         ended(self.command(line).stdin(Stdio::null()).output().unwrap())
     }
 
+    /// The same, with programs in `bin/` of the directory found first.
+    pub(crate) fn jobwright_with_programs(&self, line: &str) -> Said {
+        #[expect(clippy::disallowed_methods, reason = "programs are found where the tests find them")]
+        let path = format!("{}:{}", self.path("bin").display(), std::env::var("PATH").unwrap());
+        ended(self.command(line).env("PATH", path).stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// Creates objects of the namespace of the plan, and the namespace.
+    pub(crate) fn create(&self, objects: &[Value]) {
+        use kube::api::{Api, DynamicObject, Patch, PatchParams};
+        let namespace = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});
+        let client = self.client();
+        self.block_on(async {
+            for object in std::iter::once(&namespace).chain(objects) {
+                let object: DynamicObject = serde_json::from_value(object.clone()).unwrap();
+                let types = object.types.clone().unwrap();
+                let kind = kube::core::GroupVersionKind::try_from(&types).unwrap();
+                let resource = kube::core::ApiResource::from_gvk(&kind);
+                let api: Api<DynamicObject> = match types.kind.as_str() {
+                    "Namespace" => Api::all_with(client.clone(), &resource),
+                    _ => Api::namespaced_with(client.clone(), "shop", &resource),
+                };
+                let name = object.metadata.name.clone().unwrap();
+                api.patch(&name, &PatchParams::apply("test").force(), &Patch::Apply(&object)).await.unwrap();
+            }
+        });
+    }
+
     /// The same with no cluster but the one that it makes up.
     pub(crate) fn jobwright_alone(&self, line: &str) -> Said {
         ended(self.command(line).env_remove("KUBECONFIG").stdin(Stdio::null()).output().unwrap())
@@ -112,7 +159,7 @@ impl Stage {
     /// Starts a command.
     pub(crate) fn start(&self, line: &str) -> Running {
         let child = self.command(line).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        Running(child.unwrap())
+        Running::new(child.unwrap())
     }
 
     pub(crate) fn drydock(&self) -> &Drydock {
@@ -127,6 +174,15 @@ impl Stage {
             let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
             kube::Client::try_from(config).unwrap()
         })
+    }
+
+    /// Where the cluster listens.
+    pub(crate) fn address(&self) -> std::net::SocketAddr {
+        self.serving.address()
+    }
+
+    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(future);
     }
 
     pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
@@ -153,19 +209,76 @@ impl Stage {
 }
 
 /// A command that has not ended.
-pub(crate) struct Running(Child);
+pub(crate) struct Running {
+    child: Child,
+    out: Output,
+    error: Output,
+}
 
 impl Running {
+    fn new(mut child: Child) -> Self {
+        let (out, error) = (Output::of(child.stdout.take().unwrap()), Output::of(child.stderr.take().unwrap()));
+        Self { child, out, error }
+    }
+
     pub(crate) fn pid(&self) -> rustix::process::Pid {
-        rustix::process::Pid::from_child(&self.0)
+        rustix::process::Pid::from_child(&self.child)
     }
 
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(self.pid(), signal).unwrap();
     }
 
-    pub(crate) fn wait(self) -> Said {
-        ended(self.0.wait_with_output().unwrap())
+    /// Waits until its standard output contains this.
+    pub(crate) fn wait_for_out(&self, text: &str) {
+        self.out.wait_for(text);
+    }
+
+    /// Waits until its standard error contains this.
+    pub(crate) fn wait_for_error(&self, text: &str) {
+        self.error.wait_for(text);
+    }
+
+    pub(crate) fn wait(mut self) -> Said {
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        Said { code, out: self.out.end(), error: self.error.end() }
+    }
+}
+
+/// What a command has written so far.
+struct Output {
+    text: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Output {
+    fn of(mut pipe: impl Read + Send + 'static) -> Self {
+        let text = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&text);
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+                written.lock().unwrap().extend_from_slice(&buffer[..length]);
+            }
+        });
+        Self { text, reader }
+    }
+
+    fn so_far(&self) -> String {
+        String::from_utf8_lossy(&self.text.lock().unwrap()).into_owned()
+    }
+
+    fn wait_for(&self, text: &str) {
+        let has_come = (0..3000).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            self.so_far().contains(text)
+        });
+        assert!(has_come, "`{text}` is not in: {}", self.so_far());
+    }
+
+    fn end(self) -> String {
+        self.reader.join().unwrap();
+        String::from_utf8_lossy(&self.text.lock().unwrap()).into_owned()
     }
 }
 

@@ -131,6 +131,19 @@ fn only_and_skip_choose_jobs_and_run_is_for_one() {
 }
 
 #[test]
+fn component_selects_components_with_their_jobs() {
+    let stage = shop();
+    let report = stage.jobwright("deploy --component db,web -o json").expect(0).json();
+    assert_eq!(names(&report["components"], "name"), ["db installed", "api skipped", "web installed"]);
+    assert_eq!(names(&report["jobs"], "id")[1..3], ["migrate skipped", "warm skipped"]);
+    let plan = stage.jobwright("plan --only-components api -o json").expect(0).json();
+    assert_eq!(names(&plan["components"], "name"), ["db unchanged", "api installed", "web unchanged"]);
+    let said = stage.jobwright("deploy --component dbb").expect(2);
+    assert!(said.error.contains("the plan has no component `dbb`"), "{}", said.error);
+    assert!(said.error.contains("hint: it has db, api, web"), "{}", said.error);
+}
+
+#[test]
 fn the_shop_deploys_without_a_cluster_the_same_every_time() {
     let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/shop");
     let deploy = || {

@@ -1,8 +1,8 @@
-//! A forced deploy while the last run still goes on: nothing has to be deleted by hand.
+//! A forced deploy while the last run still runs: nothing has to be deleted by hand.
 
 use crate::deploy::stage::{Stage, job};
 
-const OLD: &str = "echo backfill; sleep 60";
+const OLD: &str = "echo backfill; sleep 90";
 
 /// Deploys a job that takes long, is asked to force it meanwhile, and gives what that said.
 fn force_meanwhile(policy: &str) -> (Stage, crate::deploy::stage::Said) {

@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Writes series of the objects of a kind.
 pub(crate) struct Series {
     kind: String,
+    /// The API group, where the name of the kind does not suffice.
+    group: Option<String>,
     /// `cloudzero_pod_labels`
     labels: String,
     annotations: String,
@@ -44,13 +46,14 @@ struct Metadata<'a> {
 type Map<'a> = BTreeMap<Cow<'a, str>, Cow<'a, str>>;
 
 impl Series {
-    pub(crate) fn new(kind: &Kind, naming: &Naming, clock: Clock) -> Self {
+    pub(crate) fn new(kind: &Kind, naming: &Naming, is_ambiguous: bool, clock: Clock) -> Self {
         let name = kind_name(&kind.kind);
         let metric = |what: &str| legal(&format!("{}_{name}_{what}", naming.prefix));
         Self {
             labels: metric("labels"),
             annotations: metric("annotations"),
             kind: name,
+            group: is_ambiguous.then(|| kind.group.clone()),
             is_legal: naming.is_legal,
             clock,
             line: Vec::new(),
@@ -99,6 +102,7 @@ impl Series {
         };
         add("__name__", metric);
         add("resource_type", &self.kind);
+        add("resource_group", self.group.as_deref().unwrap_or_default());
         match self.kind.as_str() {
             "namespace" => add("namespace", &metadata.name),
             "node" => add("node", &metadata.name),
@@ -183,7 +187,7 @@ mod tests {
         let naming = Naming { prefix: "cloudzero".to_owned(), is_legal };
         let clock = Clock::new(|| Timestamp::from_millisecond(1_767_225_600_123).unwrap());
         let filters = Filters::default();
-        let (mut series, mut cutter) = (Series::new(kind, &naming, clock), Cutter::new(kind, &filters, false));
+        let (mut series, mut cutter) = (Series::new(kind, &naming, false, clock), Cutter::new(kind, &filters, false));
         let mut out = Vec::new();
         for object in objects {
             series.write(&mut cutter, object.to_string().as_bytes(), &mut out).unwrap();

@@ -1,0 +1,134 @@
+//! Two processes and one lease on drydock: hung calls, frozen processes, clocks that differ, Leases that are deleted.
+
+use super::*;
+use jobwright_drydock::{Drydock, Fault, Faults};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::DeleteParams;
+use serde_json::json;
+
+struct Lab {
+    drydock: Drydock,
+}
+
+impl Lab {
+    async fn new() -> Self {
+        let lab = Self { drydock: Drydock::new() };
+        let namespace = serde_json::from_value(json!({"metadata": {"name": "shop"}})).unwrap();
+        let namespaces = Api::<Namespace>::all(lab.client(&Faults::new(0)));
+        namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+        lab
+    }
+
+    fn client(&self, faults: &Faults) -> Client {
+        Client::new(faults.around(self.drydock.clone()), "shop")
+    }
+
+    /// A clock that is wrong by this many seconds.
+    fn clock(&self, skew: i64) -> Clock {
+        let drydock = self.drydock.clone();
+        Clock::new(move || drydock.now() + jiff::SignedDuration::from_secs(skew))
+    }
+
+    async fn take(&self, holder: &str, skew: i64, faults: &Faults) -> Result<Lease, Error> {
+        let claim = Claim {
+            namespace: "shop".to_owned(),
+            name: "lock".to_owned(),
+            holder: holder.to_owned(),
+            labels: BTreeMap::new(),
+            patience: Duration::from_mins(2),
+        };
+        Lease::take(&self.client(faults), claim, &self.clock(skew), &Events::nowhere()).await
+    }
+
+    fn leases(&self) -> Api<Object> {
+        Api::namespaced(self.client(&Faults::new(0)), "shop")
+    }
+}
+
+/// The second process gets the lease only when the first has stopped.
+async fn assert_one_at_a_time(lab: &Lab, first: Lease, second_skew: i64) {
+    let stopped = async {
+        first.lost().await;
+        assert!(!first.tenure().is_valid());
+        Instant::now()
+    };
+    let nothing = Faults::new(0);
+    let taken = async { (lab.take("second", second_skew, &nothing).await.unwrap(), Instant::now()) };
+    let (stopped, (second, taken)) = tokio::join!(stopped, taken);
+    assert!(taken - stopped >= Duration::from_secs(4), "{:?}", taken - stopped);
+    assert_ne!(second.fence(), first.fence());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_whose_renewals_hang_stops_before_another_process_starts() {
+    let lab = Lab::new().await;
+    let faults = Faults::new(0);
+    let first = lab.take("first", 0, &faults).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert!(first.tenure().is_valid());
+    faults.on(|_| true).fail(Fault::Slow(Duration::from_hours(1)));
+    assert_one_at_a_time(&lab, first, 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn clocks_that_differ_by_an_hour_give_no_lease_away() {
+    for skew in [-3600, 3600] {
+        let lab = Lab::new().await;
+        let faults = Faults::new(0);
+        let first = lab.take("first", 0, &faults).await.unwrap();
+        let nothing = Faults::new(0);
+        let second = lab.take("second", skew, &nothing);
+        let held = tokio::time::timeout(Duration::from_mins(1), second).await;
+        assert!(held.is_err() && first.tenure().is_valid(), "{skew}");
+        faults.on(|_| true).fail(Fault::Internal);
+        assert_one_at_a_time(&lab, first, skew).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_processes_with_the_same_name_are_two() {
+    let lab = Lab::new().await;
+    let first = lab.take("same", 0, &Faults::new(0)).await.unwrap();
+    let nothing = Faults::new(0);
+    let second = lab.take("same", 0, &nothing);
+    assert!(tokio::time::timeout(Duration::from_mins(1), second).await.is_err());
+    assert!(first.tenure().is_valid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_released_lease_is_free_at_once_and_a_deleted_one_is_lost() {
+    let lab = Lab::new().await;
+    let first = lab.take("first", 0, &Faults::new(0)).await.unwrap();
+    assert!(first.is_new());
+    let fence = first.fence().clone();
+    first.release().await;
+    let begun = Instant::now();
+    let second = lab.take("second", 0, &Faults::new(0)).await.unwrap();
+    assert_eq!((begun.elapsed(), second.is_new()), (Duration::ZERO, false));
+    assert_eq!((second.fence().lease.as_str(), second.fence().epoch), (fence.lease.as_str(), fence.epoch + 1));
+    lab.leases().delete("lock", &DeleteParams::default()).await.unwrap();
+    tokio::time::timeout(RENEWAL * 2, second.lost()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_loses_no_lease() {
+    let lab = Lab::new().await;
+    let faults = Faults::new(0);
+    let first = lab.take("first", 0, &faults).await.unwrap();
+    faults.on(|call| call.verb == "update").times(1).fail(Fault::Disconnect(jobwright_drydock::When::After));
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert!(first.tenure().is_valid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_lease_stops_its_holder_before_the_next_process_starts() {
+    let lab = Lab::new().await;
+    let first = lab.take("first", 0, &Faults::new(0)).await.unwrap();
+    let retry = Retry::new(lab.clock(0), CancellationToken::new(), Events::nowhere());
+    let client = lab.client(&Faults::new(0));
+    let broken = break_lease(&client, "shop", "lock", "alice", &retry).await.unwrap();
+    assert_eq!(broken.unwrap().name, "first");
+    let shown = read_holder(&client, "shop", "lock", &retry).await.unwrap();
+    assert_eq!(shown.unwrap().name, "none (broken by alice)");
+    assert_one_at_a_time(&lab, first, 0).await;
+}

@@ -1,0 +1,62 @@
+//! Finds out whether a forced deploy asks for a new certificate.
+
+use super::Surroundings;
+use super::error::Error;
+use super::options::Options;
+use super::report::{Action, Report};
+use super::secrets::FORCED;
+use crate::mark::{MarkError, Marking, Noticed};
+use jiff::Timestamp;
+
+/// What a run is for.
+pub(super) enum Prepared {
+    /// A run, after this was noticed.
+    Wanted(Noticed),
+    /// Nothing: no deploy was forced.
+    Needless(Box<Report>),
+}
+
+/// Marks the ConfigMap of the release, if there is one and that may be, and finds out whether a deploy was forced.
+///
+/// It needs no lease, so that a run that has nothing to do does not wait for another.
+pub(super) async fn prepare(around: &Surroundings, options: &Options, may_write: bool) -> Result<Prepared, Error> {
+    let Some(mark) = &options.mark else { return Ok(Prepared::Wanted(Noticed::default())) };
+    let (secret, authority) = (&options.secret, options.authority_secret());
+    let cluster = (&around.client, &around.clock);
+    let marking = Marking::of_certificate(cluster, &options.namespace, mark, (secret, &authority));
+    let noticed = if may_write { marking.notice().await? } else { marking.foresee().await? };
+    if !noticed.is_tracked {
+        (around.tell)(&format!("ConfigMap `{}` does not exist: a forced deploy will not be noticed", mark.config_map));
+    }
+    if options.only_if_forced {
+        let issued = marking.annotation_of_secret(secret, FORCED).await?;
+        let answered = |issued: Option<String>| issued.and_then(|time| time.parse::<Timestamp>().ok());
+        let is_owed = noticed.forced.is_some() && issued.is_some_and(|issued| answered(issued) < noticed.forced);
+        if !is_owed {
+            return Ok(Prepared::Needless(Box::new(needless(around))));
+        }
+    }
+    Ok(Prepared::Wanted(noticed))
+}
+
+fn needless(around: &Surroundings) -> Report {
+    Report {
+        action: Action::Kept,
+        reason: "no deploy was forced".to_owned(),
+        not_after: None,
+        at: around.clock.now(),
+        targets: Vec::new(),
+        restarted: Vec::new(),
+        notes: Vec::new(),
+        open: Vec::new(),
+    }
+}
+
+impl From<MarkError> for Error {
+    fn from(error: MarkError) -> Self {
+        match error {
+            MarkError::Cluster { doing, source } => Self::Cluster { doing, source },
+            other @ MarkError::NoIdentity(_) => Self::Refused(other.to_string()),
+        }
+    }
+}

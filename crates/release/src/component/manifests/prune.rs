@@ -1,0 +1,117 @@
+//! Deletes what a component applied before and no longer declares.
+
+use super::identity::Identity;
+use super::labels::Owner;
+use super::load::{self, rank};
+use crate::component::caller::{Caller, existing};
+use crate::component::kinds::{Kinds, Resource};
+use crate::record::ObjectKey;
+use jobwright_engine::{DeployContext, Failure};
+use kube::ResourceExt as _;
+use kube::api::{DeleteParams, Preconditions};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The manifests of all components of a plan.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Declared(Arc<Vec<(String, PathBuf)>>);
+
+impl Declared {
+    /// Components by name, with the paths of their manifests.
+    pub(crate) fn new(components: impl Iterator<Item = (String, PathBuf)>) -> Self {
+        Self(Arc::new(components.collect()))
+    }
+
+    /// What components other than this one declare. What cannot be read fails: an object may have moved there.
+    fn elsewhere(&self, component: &str) -> Result<Vec<Identity>, Failure> {
+        let mut found = Vec::new();
+        for (other, path) in self.0.iter().filter(|(name, _)| name != component) {
+            let loaded = load::load(path).map_err(|failure| {
+                let problem = format!("cannot prune component `{component}` while component `{other}` cannot be read");
+                Failure::new(problem).because(failure).for_good()
+            })?;
+            found.extend(loaded.iter().map(load::Manifest::identity));
+        }
+        Ok(found)
+    }
+}
+
+/// What is pruned, and by which right.
+pub(crate) struct Pruner<'a> {
+    pub(crate) context: &'a DeployContext,
+    pub(crate) component: &'a str,
+    pub(crate) kinds: &'a Kinds,
+    pub(crate) declared: &'a Declared,
+}
+
+/// What became of an object.
+enum Fate {
+    /// It does not exist any more, or belongs to another owner.
+    Gone,
+    Deleted,
+}
+
+impl Pruner<'_> {
+    /// Deletes objects that still belong to the component, which has `now` instead. Gives those back that have to stay,
+    /// in the record, too: what another component of the plan declares and has not taken over yet, and namespaces and
+    /// definitions whose deletion would delete what is still declared.
+    pub(crate) async fn prune(&self, objects: &[ObjectKey], now: &[ObjectKey]) -> Result<Vec<ObjectKey>, Failure> {
+        if objects.is_empty() {
+            return Ok(Vec::new());
+        }
+        let elsewhere = self.declared.elsewhere(self.component)?;
+        let declared: Vec<Identity> = now.iter().map(Identity::from).chain(elsewhere.iter().cloned()).collect();
+        let namespace = &self.context.release().namespace;
+        let mut objects = objects.to_vec();
+        // What others need was applied first, and goes last.
+        objects.sort_by_key(|key| std::cmp::Reverse(rank(&key.kind)));
+        let mut kept = Vec::new();
+        for key in objects {
+            if self.context.cancellation().is_cancelled() {
+                return Err(Failure::new(format!("cancelled before {key} was pruned")));
+            }
+            let Some((resource, owner)) = self.find(&key).await? else { continue };
+            let identity = Identity::from(&key);
+            if elsewhere.iter().any(|other| other.may_be(&identity)) {
+                kept.push(key);
+            } else if declared.iter().any(|other| identity.contains(other, namespace))
+                || identity.is_namespace(namespace)
+            {
+                self.context.progress(format!("kept {key}: objects that are still declared would be deleted with it"));
+                kept.push(key);
+            } else if let Fate::Deleted = self.delete(&key, &resource, &owner).await? {
+                self.context.progress(format!("deleted {key}, which component `{}` no longer has", self.component));
+            }
+        }
+        Ok(kept)
+    }
+
+    /// The kind of an object that exists and belongs to the component.
+    async fn find(&self, key: &ObjectKey) -> Result<Option<(Resource, Owner)>, Failure> {
+        let caller = Caller::of(self.context);
+        // With its kind, its objects are gone; a kind that cannot be discovered is an error.
+        let Some(resource) = self.kinds.find_any(&caller, &key.api_version, &key.kind).await? else {
+            return Ok(None);
+        };
+        let owner = Owner::new(self.context, self.component);
+        let api = resource.api(&caller, key.namespace.as_deref());
+        let found = caller.call(&format!("read {key}"), || api.get_metadata_opt(&key.name)).await?;
+        Ok(found.filter(|object| owner.owns(object)).map(|_| (resource, owner)))
+    }
+
+    /// Deletes the object that was judged and no other: if it changes in between, it is judged again.
+    async fn delete(&self, key: &ObjectKey, resource: &Resource, owner: &Owner) -> Result<Fate, Failure> {
+        let caller = Caller::of(self.context);
+        let api = resource.api(&caller, key.namespace.as_deref());
+        let delete = || async {
+            let Some(object) = api.get_metadata_opt(&key.name).await?.filter(|object| owner.owns(object)) else {
+                return Ok(Fate::Gone);
+            };
+            let preconditions = Preconditions { uid: object.uid(), resource_version: object.resource_version() };
+            let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+            let deleted = existing(api.delete(&key.name, &parameters).await)?;
+            Ok(if deleted.is_some() { Fate::Deleted } else { Fate::Gone })
+        };
+        caller.call(&format!("delete {key}"), delete).await
+    }
+}

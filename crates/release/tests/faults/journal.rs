@@ -1,0 +1,110 @@
+//! The journal: every call that reached the API server, by whom, and who held the lease then.
+
+use crate::world::Runner;
+use http::{Request, Response};
+use http_body_util::BodyExt as _;
+use jobwright_drydock::{Body as Answer, Call, Drydock};
+use kube::client::Body;
+use serde_json::Value;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use tower::Service as _;
+
+/// A call that reached the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) runner: String,
+    /// The version that the runner deploys.
+    pub(crate) version: String,
+    pub(crate) call: Call,
+    pub(crate) succeeded: bool,
+    /// Whether the network delivered it late, after its caller gave it up.
+    pub(crate) is_overdue: bool,
+    /// Who held the lease when the call arrived.
+    pub(crate) holder: Option<String>,
+}
+
+/// Every call that reached the server, in order. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Journal(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    entries: Vec<Entry>,
+    holder: Option<String>,
+}
+
+impl Journal {
+    /// The way of a runner to the server.
+    pub(crate) fn around(&self, runner: &Runner, version: &str, drydock: Drydock) -> Witnessed {
+        let (runner, overdue) = (runner.name.clone(), runner.overdue.clone());
+        Witnessed { journal: self.clone(), runner, version: version.to_owned(), overdue, drydock }
+    }
+
+    /// The calls since this was asked last.
+    pub(crate) fn take(&self) -> Vec<Entry> {
+        std::mem::take(&mut self.0.lock().unwrap().entries)
+    }
+
+    /// Who holds the lease.
+    pub(crate) fn holder(&self) -> Option<String> {
+        self.0.lock().unwrap().holder.clone()
+    }
+
+    fn note(&self, entry: Entry, holds: Option<Option<String>>) {
+        let mut state = self.0.lock().unwrap();
+        let holder = state.holder.clone();
+        let takes = holds.filter(|_| entry.succeeded);
+        state.entries.push(Entry { holder, ..entry });
+        if let Some(holder) = takes {
+            state.holder = holder;
+        }
+    }
+}
+
+/// A server whose callers are noted.
+#[derive(Clone)]
+pub(crate) struct Witnessed {
+    journal: Journal,
+    runner: String,
+    version: String,
+    overdue: Option<Call>,
+    drydock: Drydock,
+}
+
+impl tower::Service<Request<Body>> for Witnessed {
+    type Response = Response<Answer>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let Self { journal, runner, version, overdue, mut drydock } = self.clone();
+        Box::pin(async move {
+            let call = Call::of(&request);
+            let answer = drydock.call(request).await?;
+            let takes = call.writes() && call.resource == "leases";
+            let holds = if takes { Some(read_holder(&mut drydock, &call.namespace).await?) } else { None };
+            let succeeded = answer.status().is_success();
+            let is_overdue = overdue.as_ref() == Some(&call);
+            journal.note(Entry { runner, version, call, succeeded, is_overdue, holder: None }, holds);
+            Ok(answer)
+        })
+    }
+}
+
+/// Who holds the lease in a namespace, read from the cluster.
+async fn read_holder(drydock: &mut Drydock, namespace: &str) -> Result<Option<String>, Infallible> {
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+    let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+    let body = drydock.call(request).await?.into_body().collect().await.unwrap().to_bytes();
+    let leases: Value = serde_json::from_slice(&body).unwrap();
+    let holders = leases["items"].as_array().unwrap().iter().map(|lease| &lease["spec"]["holderIdentity"]);
+    Ok(holders.filter_map(Value::as_str).find(|holder| !holder.is_empty()).map(str::to_owned))
+}
