@@ -1,9 +1,13 @@
-//! What time it is. Whoever uses the engine brings the clock; waiting is tokio's.
+//! What time it is. The program that uses the engine brings the clock; waiting is tokio's.
 
 use jiff::Timestamp;
 use std::sync::Arc;
 
 /// A clock. Clones show the same time.
+///
+/// The engine compares it with times that the API server and other processes have written, so it has to show the cluster's
+/// time, within a few seconds. `jobwright` corrects the clock of its machine by the `Date` header of the first answer.
+/// Nothing depends on it that must not happen twice: the lease is judged by watching it, and waits are tokio's.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 

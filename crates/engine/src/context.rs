@@ -9,6 +9,7 @@ use crate::retry::Retry;
 use crate::version::Version;
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +39,16 @@ pub struct Past {
     pub attempted: Option<Version>,
 }
 
+/// A program that ends its own process group as soon as its standard input ends: when the process that started it is gone,
+/// however that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watchdog {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
 /// What a job gets to work with.
 #[derive(Clone)]
 pub struct Context {
@@ -53,6 +64,7 @@ pub struct Context {
     pub(crate) events: Events,
     pub(crate) lines: Arc<Mutex<Lines>>,
     pub(crate) mask: Mask,
+    pub(crate) watchdog: Option<Watchdog>,
 }
 
 /// The last lines that a job has logged.
@@ -126,6 +138,11 @@ impl Context {
     /// Values that never reach a log, a reason or the ledger: a job that reads a Secret hides its values here.
     pub fn mask(&self) -> &Mask {
         &self.mask
+    }
+
+    /// What ends a program that the job starts, if this process is killed.
+    pub fn watchdog(&self) -> Option<&Watchdog> {
+        self.watchdog.as_ref()
     }
 
     /// Prints a line: as an event, and into the ledger.

@@ -128,6 +128,7 @@ fn describe(step: &Step) -> String {
         Step::Delete { job, .. } => format!("delete Job `{job}`"),
         Step::Expire { job, .. } => format!("set the TTL of Job `{job}`"),
         Step::Inspect => "read the events of its Job".to_owned(),
+        Step::Confirm => "read its Job".to_owned(),
         Step::ReadLog => "read its log".to_owned(),
         Step::Ask | Step::Record(_) | Step::Wait(_) | Step::Done(_) => "continue".to_owned(),
     }

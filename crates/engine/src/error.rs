@@ -152,6 +152,15 @@ fn lost_lease(error: &kube::Error) -> Option<&Lost> {
     }
 }
 
+/// The same error once more, for a second reader.
+pub(crate) fn repeat(error: &kube::Error) -> kube::Error {
+    match (error, lost_lease(error)) {
+        (kube::Error::Api(status), _) => kube::Error::Api(status.clone()),
+        (_, Some(lost)) => kube::Error::Service(Box::new(Lost { name: lost.name.clone() })),
+        (other, None) => kube::Error::Api(kube::core::Status::failure(&plain(other), "Unknown").boxed()),
+    }
+}
+
 /// The error of an API call behind another error, unless that call was retried already.
 pub(crate) fn unretried<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e kube::Error> {
     let mut next = Some(error);

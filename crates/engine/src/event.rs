@@ -4,6 +4,8 @@ use crate::component::Decision;
 use crate::job::{Occasion, Phase, Scope};
 use crate::ledger::Outcome;
 use crate::report::{Action, JobReport};
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -125,26 +127,37 @@ pub enum Event {
 }
 
 /// Where events go. Clones send to the same place.
-#[derive(Clone, Debug, Default)]
-pub struct Events(Option<mpsc::UnboundedSender<Event>>);
+#[derive(Clone, Default)]
+pub struct Events(Option<Arc<dyn Fn(Event) + Send + Sync>>);
 
 impl Events {
     /// Events, and the end to follow them from.
     pub fn channel() -> (Self, mpsc::UnboundedReceiver<Event>) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        (Self(Some(sender)), receiver)
+        // A follower may have ended; the work continues.
+        (Self::to(move |event| drop(sender.send(event))), receiver)
     }
 
-    /// Nobody follows.
+    /// Calls this for every event. It must not block.
+    pub fn to(hear: impl Fn(Event) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hear)))
+    }
+
+    /// Drops every event.
     pub fn nowhere() -> Self {
         Self(None)
     }
 
-    /// Tells whoever follows.
+    /// Sends an event.
     pub fn send(&self, event: Event) {
-        if let Some(sender) = &self.0 {
-            // Whoever followed may have gone; the work goes on.
-            let _ = sender.send(event);
+        if let Some(hear) = &self.0 {
+            hear(event);
         }
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.0.is_some() { "Events" } else { "Events::nowhere" })
     }
 }

@@ -63,7 +63,8 @@ pub struct Lease {
 
 impl Lease {
     /// Acquires the lease, waiting up to `claim.patience` while another holder renews it; then fails with
-    /// [`Error::Busy`].
+    /// [`Error::Busy`]. Calls that keep failing, also with a conflict, are retried up to
+    /// [`RETRY_LIMIT`](crate::RETRY_LIMIT).
     pub async fn take(client: &Client, claim: Claim, clock: &Clock, events: &Events) -> Result<Self, Error> {
         let leases = Api::<Object>::namespaced(call::bounded(client), &claim.namespace);
         let retry = Retry::new(clock.clone(), CancellationToken::new(), events.clone());
@@ -81,10 +82,6 @@ impl Lease {
                     let held = renewal::Held::start(leases, *object, claim.holder, term);
                     return Ok(Self { fence, is_new, tenure, held });
                 }
-                Ok(Attempt::Again) => {
-                    outage = Outage::default();
-                    tokio::time::sleep(Duration::from_millis(200)).await;
-                }
                 Ok(Attempt::Held { by }) => {
                     outage = Outage::default();
                     let left = claim.patience.saturating_sub(begun.elapsed());
@@ -97,9 +94,14 @@ impl Lease {
                     }
                     tokio::time::sleep(POLL.min(left)).await;
                 }
+                // Another process was quicker, if it is a conflict. One that lasts is an outage like any other.
                 Err(error) => match classify(&error) {
-                    Answer::TryAgain(_) | Answer::Conflict => retry.pause(&mut outage, &doing, error).await?,
-                    _ => return Err(Error::cluster(doing, error)),
+                    Answer::TryAgain(_) | Answer::Conflict | Answer::AlreadyExists => {
+                        retry.pause(&mut outage, &doing, error).await?;
+                    }
+                    Answer::NotFound | Answer::Refused | Answer::LostLease => {
+                        return Err(Error::cluster(doing, error));
+                    }
                 },
             }
         }
@@ -176,15 +178,8 @@ pub async fn break_lease(
 }
 
 enum Attempt {
-    Taken {
-        object: Box<Object>,
-        is_new: bool,
-    },
-    Held {
-        by: String,
-    },
-    /// Another process was quicker.
-    Again,
+    Taken { object: Box<Object>, is_new: bool },
+    Held { by: String },
 }
 
 /// A version of the Lease, and since when it is watched.
@@ -201,8 +196,8 @@ async fn attempt(
 ) -> kube::Result<Attempt> {
     let found = leases.get_opt(&claim.name).await?;
     let is_new = found.is_none();
-    let result = match found {
-        None => leases.create(&parameters(), &fill(Object::default(), claim, 1, now)).await,
+    let object = match found {
+        None => leases.create(&parameters(), &fill(Object::default(), claim, 1, now)).await?,
         Some(object) => {
             if let Some(holder) = holder_of(&object)
                 && may_be_alive(&object, watched)
@@ -210,16 +205,10 @@ async fn attempt(
                 return Ok(Attempt::Held { by: holder.name });
             }
             let epoch = fence_of(&object).epoch + 1;
-            leases.replace(&claim.name, &parameters(), &fill(object, claim, epoch, now)).await
+            leases.replace(&claim.name, &parameters(), &fill(object, claim, epoch, now)).await?
         }
     };
-    match result {
-        Ok(object) => Ok(Attempt::Taken { object: Box::new(object), is_new }),
-        Err(error) => match classify(&error) {
-            Answer::Conflict | Answer::AlreadyExists => Ok(Attempt::Again),
-            _ => Err(error),
-        },
-    }
+    Ok(Attempt::Taken { object: Box::new(object), is_new })
 }
 
 /// Whether the Lease has changed while it was watched, or was not watched long enough. Times in it come from another

@@ -118,7 +118,7 @@ pub use async_trait::async_trait;
 pub use call::{CALL_LIMIT, bounded};
 pub use clock::Clock;
 pub use component::{Component, Decision, DeployContext};
-pub use context::{Context, Past, Release};
+pub use context::{Context, Past, Release, Watchdog};
 pub use driver::attempt_log::AttemptLog;
 pub use error::{Answer, Error, Refusal, classify};
 pub use event::{Event, Events};
@@ -131,7 +131,7 @@ pub use json_path::{JsonPath, NoPath};
 pub use lease::{Claim, DURATION as LEASE_DURATION, Holder, Lease, Tenure, break_lease, read_holder};
 pub use ledger::store::read_ledgers;
 pub use ledger::{Active, Done, FormatError, Ledger, Outcome, Run, Stopping};
-pub use mask::Mask;
+pub use mask::{Cut, Mask};
 pub use names::{is_identifier, record as record_name};
 pub use pod_job::{Borrowed, PodJob};
 pub use policy::{Keep, OnCancel, OnFailure, OnSupersede, OnUnknown, Patience, Retries, RunPolicy};
@@ -139,7 +139,7 @@ pub use registry::{Problem, Registry};
 pub use report::{
     Action, ComponentFailure, ComponentReport, DeployOutcome, JobOutcome, JobReport, PathStep, PhaseReport, Report,
 };
-pub use retry::{Outage, RETRY_LIMIT, Retry};
+pub use retry::{Backoff, Outage, RETRY_LIMIT, Retry};
 pub use runner::{Exceptions, JobPreview, Lock, Manager, Preview, Settings, Would, violations};
 pub use skip::Condition;
 pub use version::{NoVersion, Version};

@@ -2,12 +2,12 @@
 
 use crate::error::{Answer, Error, classify};
 use crate::names;
-use crate::retry::{RETRY_LIMIT, Retry};
+use crate::retry::{Outage, Retry};
 use futures::StreamExt as _;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::runtime::{WatchStreamExt as _, watcher::Config};
+use kube::core::Status;
+use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, VecDeque};
@@ -32,14 +32,6 @@ struct State {
     pods: Shelf<Pod>,
 }
 
-/// A watch that fails.
-struct Blinded {
-    error: watcher::Error,
-    since: Instant,
-    last: Instant,
-    is_final: bool,
-}
-
 /// Objects of a kind, by the job they belong to and by name.
 struct Shelf<K> {
     by_job: BTreeMap<String, BTreeMap<String, Arc<K>>>,
@@ -50,7 +42,15 @@ struct Shelf<K> {
     /// The uids of what was deleted lately.
     gone: VecDeque<String>,
     /// Why nothing could be seen when that was last tried.
-    blinded: Option<Blinded>,
+    failing: Option<Failing>,
+}
+
+/// A watch that fails.
+struct Failing {
+    doing: &'static str,
+    error: kube::Error,
+    retried: Duration,
+    is_final: bool,
 }
 
 /// How long a watch lasts before it is opened again: shorter than the retry limit, so that a dead one is noticed.
@@ -62,24 +62,24 @@ const REMEMBERED: usize = 10_000;
 
 impl<K> Default for Shelf<K> {
     fn default() -> Self {
-        Self { by_job: BTreeMap::new(), coming: None, lists: 0, gone: VecDeque::new(), blinded: None }
+        Self { by_job: BTreeMap::new(), coming: None, lists: 0, gone: VecDeque::new(), failing: None }
     }
 }
 
 impl Lookout {
-    /// Begins to look.
-    pub(crate) fn open(client: &Client, namespace: &str, labels: &BTreeMap<String, String>) -> Self {
+    /// Begins to look. Watches that fail are retried.
+    pub(crate) fn open(client: &Client, namespace: &str, labels: &BTreeMap<String, String>, retry: &Retry) -> Self {
         let pairs = labels.iter().map(|(key, value)| format!("{key}={value}"));
         let selector = pairs.collect::<Vec<_>>().join(",");
         let state = Arc::new(Mutex::new(State::default()));
         let (sender, changed) = watch::channel(0);
-        let sender = Arc::new(sender);
+        let view = View { state: Arc::clone(&state), changed: Arc::new(sender), retry: retry.clone() };
         let mut tasks = JoinSet::new();
         let config = Config::default().labels(&selector).timeout(WATCH_SECONDS);
         let jobs = Api::<Job>::namespaced(client.clone(), namespace);
-        tasks.spawn(look(jobs, config.clone(), Arc::clone(&state), Arc::clone(&sender), |state| &mut state.jobs));
+        tasks.spawn(view.clone().look(jobs, config.clone(), "watch the Jobs of the release", |state| &mut state.jobs));
         let pods = Api::<Pod>::namespaced(client.clone(), namespace);
-        tasks.spawn(look(pods, config, Arc::clone(&state), sender, |state| &mut state.pods));
+        tasks.spawn(view.look(pods, config, "watch the pods of the release", |state| &mut state.pods));
         Self { state, changed, _tasks: Arc::new(tasks) }
     }
 
@@ -99,7 +99,7 @@ impl Lookout {
         };
         match retry.wait(listed).await {
             Some(listed) => listed,
-            None => Err(self.lock().blinded().map_or(Error::Cancelled, Blinded::tell)),
+            None => Err(self.lock().failing().map_or(Error::Cancelled, Failing::tell)),
         }
     }
 
@@ -144,26 +144,18 @@ impl Lookout {
 impl State {
     /// Fails where nothing can be seen any more.
     fn check(&self) -> Result<(), Error> {
-        match self.blinded().filter(|blinded| blinded.is_final) {
-            Some(blinded) => Err(blinded.tell()),
-            None => Ok(()),
-        }
+        let failing = self.jobs.failing.iter().chain(&self.pods.failing).find(|failing| failing.is_final);
+        failing.map_or(Ok(()), |failing| Err(failing.tell()))
     }
 
-    fn blinded(&self) -> Option<&Blinded> {
-        self.jobs.blinded.as_ref().or(self.pods.blinded.as_ref())
+    fn failing(&self) -> Option<&Failing> {
+        self.jobs.failing.as_ref().or(self.pods.failing.as_ref())
     }
 }
 
-impl Blinded {
+impl Failing {
     fn tell(&self) -> Error {
-        let status = match &self.error {
-            watcher::Error::InitialListFailed(kube::Error::Api(status))
-            | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.clone(),
-            other => kube::core::Status::failure(&crate::error::chain(other), "Unknown").boxed(),
-        };
-        let retried = self.last - self.since;
-        Error::retried("watch the Jobs and pods of the release", kube::Error::Api(status), retried)
+        Error::retried(self.doing, crate::error::repeat(&self.error), self.retried)
     }
 }
 
@@ -172,17 +164,10 @@ impl<K: Resource> Shelf<K> {
         self.by_job.get(job).map(|objects| objects.values().cloned().collect()).unwrap_or_default()
     }
 
-    /// The watch failed. It does not say when it works again, so failures far apart are none of the same outage.
-    fn fail(&mut self, error: watcher::Error) {
-        let last = Instant::now();
-        let same = self.blinded.as_ref().filter(|blinded| last - blinded.last < APART);
-        let since = same.map_or(last, |blinded| blinded.since);
-        let is_final = is_final(&error) || last - since >= RETRY_LIMIT;
-        self.blinded = Some(Blinded { error, since, last, is_final });
-    }
-
     fn take(&mut self, event: Event<K>) {
-        self.blinded = None;
+        if !matches!(event, Event::Init) {
+            self.failing = None;
+        }
         match event {
             Event::Init => self.coming = Some(BTreeMap::new()),
             Event::InitApply(object) => {
@@ -217,34 +202,78 @@ fn job_of<K: Resource>(object: &K) -> &str {
     object.labels().get(names::JOB).map(String::as_str).unwrap_or_default()
 }
 
-async fn look<K>(
-    objects: Api<K>,
-    config: Config,
+/// What the watches share.
+#[derive(Clone)]
+struct View {
     state: Arc<Mutex<State>>,
     changed: Arc<watch::Sender<u64>>,
-    shelf: fn(&mut State) -> &mut Shelf<K>,
-) where
-    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
-{
-    let mut events = watcher(objects, config).default_backoff().boxed();
-    while let Some(event) = events.next().await {
-        {
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            match event {
-                Ok(event) => shelf(&mut state).take(event),
-                Err(error) => shelf(&mut state).fail(error),
+    retry: Retry,
+}
+
+impl View {
+    async fn look<K>(self, objects: Api<K>, config: Config, doing: &'static str, shelf: fn(&mut State) -> &mut Shelf<K>)
+    where
+        K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
+    {
+        let mut events = watcher(objects, config).boxed();
+        let mut outage = Outage::default();
+        let (mut since, mut last): (Instant, Option<Instant>) = (Instant::now(), None);
+        while let Some(event) = events.next().await {
+            let error = match event {
+                Ok(event) => {
+                    // A list that begins has not been answered yet.
+                    if !matches!(event, Event::Init) {
+                        last = None;
+                    }
+                    self.change(|state| shelf(state).take(event));
+                    continue;
+                }
+                Err(error) => error,
+            };
+            let now = Instant::now();
+            // A watch that works again and has nothing to tell says nothing.
+            if last.replace(now).is_none_or(|last| now - last >= APART) {
+                (since, outage) = (now, Outage::default());
+            }
+            let is_refused = is_refused(&error);
+            let error = unwrap(error);
+            let failing = |error, is_final| Failing { doing, error, retried: since.elapsed(), is_final };
+            let known = crate::error::repeat(&error);
+            self.change(|state| shelf(state).failing = Some(failing(known, is_refused)));
+            if is_refused {
+                return;
+            }
+            let known = crate::error::repeat(&error);
+            if self.retry.pause(&mut outage, doing, error).await.is_err() {
+                self.change(|state| shelf(state).failing = Some(failing(known, true)));
+                return;
             }
         }
-        changed.send_modify(|version| *version += 1);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.send_modify(|version| *version += 1);
     }
 }
 
-/// Whether a watch will not come back by itself.
-fn is_final(error: &watcher::Error) -> bool {
+/// Whether a watch will never start.
+fn is_refused(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
             matches!(classify(error), Answer::Refused | Answer::LostLease)
         }
         _ => false,
+    }
+}
+
+/// What the API server answered to a watch, or why it could not be read.
+fn unwrap(error: watcher::Error) -> kube::Error {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => error,
+        watcher::Error::WatchError(status) => kube::Error::Api(status),
+        watcher::Error::NoResourceVersion => kube::Error::Api(Status::failure(&error.to_string(), "Unknown").boxed()),
     }
 }

@@ -37,6 +37,8 @@ use std::time::Duration;
 
 /// How much longer than its Job's own deadline an attempt may take before it is stopped from here.
 const DEADLINE_SLACK: Duration = Duration::from_mins(1);
+const TOO_LONG: &str = "DeadlineExceeded: it took longer than its time limit";
+const NOT_STARTED: &str = "NotStarted: the Job controller did not start its Job within its time limit";
 /// How long a pod may say nothing of why it does not start before its events are looked at.
 const SILENCE: Duration = Duration::from_secs(10);
 /// How long a cancelled deploy waits until a run that it stops has ended.
@@ -183,11 +185,15 @@ fn running(spec: &Spec, ledger: &Ledger, active: &Active, observed: &Observed, i
     if !is_ours && observed.is_cancelled {
         return leave(active, is_ours);
     }
+    let deadline = deadline(spec, observed, is_ours);
+    let exceeded = deadline.filter(|(deadline, _)| *deadline <= now).map(|(_, reason)| reason);
+    let deadline = deadline.map(|(deadline, _)| deadline);
     if !is_ours {
-        return match spec.on_supersede {
-            OnSupersede::Wait => Step::Wait(Waiting::until_finished(None)),
-            OnSupersede::Replace => stop(ledger, Outcome::Superseded, "a new run took its place"),
-            OnSupersede::Fail => Step::Done(Verdict::Failed {
+        return match (spec.on_supersede, exceeded) {
+            (OnSupersede::Wait, Some(exceeded)) => stop_late(ledger, observed, exceeded),
+            (OnSupersede::Wait, None) => Step::Wait(Waiting::until_finished(deadline)),
+            (OnSupersede::Replace, _) => stop(ledger, Outcome::Superseded, "a new run took its place"),
+            (OnSupersede::Fail, _) => Step::Done(Verdict::Failed {
                 run: None,
                 attempts: 0,
                 reason: format!(
@@ -200,14 +206,8 @@ fn running(spec: &Spec, ledger: &Ledger, active: &Active, observed: &Observed, i
     if observed.is_cancelled {
         return cancel(spec, ledger, active, now);
     }
-    // Both the Job's own deadline and this one count from its start, however long ago the run was decided on.
-    let started = match &observed.attempt {
-        Seen::Present { life: Life::Running { since }, .. } => *since,
-        _ => None,
-    };
-    let deadline = spec.deadline.zip(started).map(|(deadline, started)| later(started, deadline + DEADLINE_SLACK));
-    if deadline.is_some_and(|deadline| deadline <= now) {
-        return stop(ledger, Outcome::Failed, "DeadlineExceeded: it took longer than its time limit");
+    if let Some(exceeded) = exceeded {
+        return stop_late(ledger, observed, exceeded);
     }
     let patience = observed.trouble.as_ref().map(|trouble| {
         let limit = if trouble.is_scheduling { spec.patience.with_scheduling } else { spec.patience.with_trouble };
@@ -222,6 +222,25 @@ fn running(spec: &Spec, ledger: &Ledger, active: &Active, observed: &Observed, i
     }
     let end = patience.map(|(_, end)| end).filter(|end| *end > now);
     Step::Wait(Waiting::until_finished(deadline.into_iter().chain(inspection).chain(end).min()))
+}
+
+/// When an attempt is stopped from here, and why.
+///
+/// Both the Job's own deadline and this one count from its start, however long ago the run was decided on. A Job that the
+/// Job controller does not start has no deadline of its own: it gets as long to start as it may take.
+fn deadline(spec: &Spec, observed: &Observed, is_ours: bool) -> Option<(Timestamp, &'static str)> {
+    let (since, reason) = match &observed.attempt {
+        // Another run has the deadline that its own plan gave it.
+        Seen::Present { life: Life::Running { since: Some(_) }, .. } if !is_ours => return None,
+        Seen::Present { life: Life::Running { since: Some(since) }, .. } => (*since, TOO_LONG),
+        _ => (observed.is_unstarted_since?, NOT_STARTED),
+    };
+    Some((later(since, spec.deadline? + DEADLINE_SLACK), reason))
+}
+
+/// Stops an attempt that takes too long, for certain: a watch that lags may show a Job that has finished as one that runs.
+fn stop_late(ledger: &Ledger, observed: &Observed, reason: &str) -> Step {
+    if observed.is_confirmed { stop(ledger, Outcome::Failed, reason) } else { Step::Confirm }
 }
 
 /// The Job is being deleted: its pod may run until it is gone.

@@ -6,14 +6,49 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::api::Api;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Shorter values are no secrets, and masking them would hide words.
 const SHORTEST: usize = 5;
 
+/// Where a text was cut off: a part of a value may be left there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// Something stood before it.
+    pub start: bool,
+    /// Something stood behind it.
+    pub end: bool,
+}
+
+impl Cut {
+    /// The text is whole.
+    pub const NOWHERE: Self = Self { start: false, end: false };
+    /// The text is the beginning of a longer one.
+    pub const END: Self = Self { start: false, end: true };
+
+    /// The text of bytes. Those that are not UTF-8 become `U+FFFD`; half a character at a cut is dropped.
+    pub(crate) fn decode(self, mut bytes: &[u8]) -> Cow<'_, str> {
+        let is_continued = |byte: &u8| byte & 0xc0 == 0x80;
+        while self.start && bytes.first().is_some_and(is_continued) {
+            bytes = &bytes[1..];
+        }
+        if self.end
+            && let Some(last) = bytes.utf8_chunks().last()
+            && std::str::from_utf8(last.invalid()).is_err_and(|error| error.error_len().is_none())
+        {
+            bytes = &bytes[..bytes.len() - last.invalid().len()];
+        }
+        String::from_utf8_lossy(bytes)
+    }
+}
+
 /// Values that are replaced wherever they would be printed or recorded. Clones share them.
+///
+/// A text is masked before it is cut, or with the [`Cut`] that was made: else a part of a value would be left at the cut.
 #[derive(Clone, Default)]
 pub struct Mask {
     values: Names,
@@ -68,12 +103,59 @@ impl Mask {
 
     /// The text without these values.
     pub fn apply(&self, text: &str) -> String {
-        let hidden = lock(&self.values);
-        let mut values: Vec<&String> = hidden.iter().filter(|value| text.contains(value.as_str())).collect();
-        // The longest first, so that none is hidden by a part of it.
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        values.into_iter().fold(text.to_owned(), |text, value| text.replace(value.as_str(), "***"))
+        self.apply_to_part(text, Cut::NOWHERE)
     }
+
+    /// The text of bytes without these values, and without what is left of them at a cut. Bytes that are not UTF-8 become
+    /// `U+FFFD`; half a character at a cut is dropped.
+    pub fn apply_to_bytes(&self, bytes: &[u8], cut: Cut) -> String {
+        self.apply_to_part(&cut.decode(bytes), cut)
+    }
+
+    /// A part of a text without these values, and without what is left of them where it was cut.
+    pub(crate) fn apply_to_part(&self, text: &str, cut: Cut) -> String {
+        let mut hidden: Vec<Range<usize>> = Vec::new();
+        for value in lock(&self.values).iter() {
+            hidden.extend(occurrences(text, value));
+            let mut inside = (1..value.len()).filter(|index| value.is_char_boundary(*index));
+            if cut.start {
+                let rest = inside.clone().find(|index| text.starts_with(&value[*index..]));
+                hidden.extend(rest.map(|index| 0..value.len() - index));
+            }
+            if cut.end {
+                let start = inside.rfind(|index| text.ends_with(&value[..*index]));
+                hidden.extend(start.map(|index| text.len() - index..text.len()));
+            }
+        }
+        replace(text, hidden)
+    }
+}
+
+/// Every occurrence of a value, also those that overlap.
+fn occurrences<'t>(text: &'t str, value: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
+    let step = value.chars().next().map_or(1, char::len_utf8);
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + text.get(from..)?.find(value)?;
+        from = start + step;
+        Some(start..start + value.len())
+    })
+}
+
+/// The text with `***` in place of these parts. Parts that overlap are one: no rest of the longer one is left over.
+fn replace(text: &str, mut parts: Vec<Range<usize>>) -> String {
+    parts.sort_unstable_by_key(|part| (part.start, part.end));
+    let mut replaced = String::with_capacity(text.len());
+    let mut end = 0;
+    for part in parts {
+        if part.start >= end {
+            replaced.push_str(&text[end..part.start]);
+            replaced.push_str("***");
+        }
+        end = end.max(part.end);
+    }
+    replaced.push_str(&text[end..]);
+    replaced
 }
 
 fn lock(names: &Names) -> MutexGuard<'_, BTreeSet<String>> {
@@ -99,5 +181,53 @@ mod tests {
         assert_eq!(mask.apply("a hunter2-longer b hunter2 abc line2-y"), "a *** b *** abc ***");
         assert_eq!(mask.apply("aHVudGVyMg=="), "***==");
         assert_eq!(format!("{mask:?}"), "Mask of 7 values");
+    }
+
+    fn mask(values: &[&str]) -> Mask {
+        let mask = Mask::default();
+        for value in values {
+            mask.hide(value.as_bytes());
+        }
+        mask
+    }
+
+    #[test]
+    fn values_that_overlap_leave_nothing_of_each_other() {
+        let mask = mask(&["abcdef", "defghi", "ababab"]);
+        assert_eq!(mask.apply("<abcdefghi>"), "<***>");
+        assert_eq!(mask.apply("<abababab>"), "<***>", "a value may overlap itself");
+        assert_eq!(mask.apply("abcdefabcdef"), "******");
+    }
+
+    #[test]
+    fn a_cut_leaves_no_part_of_a_value_wherever_it_is() {
+        let value = "pässwörd-€";
+        let mask = mask(&[value]);
+        let text = format!("one {value} two");
+        let (start, end) = ("one ".len(), "one ".len() + value.len());
+        for cut in start..=end {
+            let (before, after) = text.as_bytes().split_at(cut);
+            let before = mask.apply_to_bytes(before, Cut::END);
+            let after = mask.apply_to_bytes(after, Cut { start: true, end: false });
+            let expected = match cut {
+                _ if cut == start => ("one ".to_owned(), "*** two".to_owned()),
+                _ if cut > end - "€".len() && cut < end => ("one ***".to_owned(), " two".to_owned()),
+                _ if cut < end => ("one ***".to_owned(), "*** two".to_owned()),
+                _ => ("one ***".to_owned(), " two".to_owned()),
+            };
+            assert_eq!((before, after), expected, "cut at {cut}");
+        }
+        assert_eq!(mask.apply_to_bytes(b"p", Cut::NOWHERE), "p", "a text that is whole is no rest of a value");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_marked_and_half_characters_at_a_cut_are_dropped() {
+        let mask = Mask::default();
+        let euro = "€".as_bytes();
+        assert_eq!(mask.apply_to_bytes(&euro[..2], Cut::END), "");
+        assert_eq!(mask.apply_to_bytes(&euro[..2], Cut::NOWHERE), "\u{fffd}");
+        assert_eq!(mask.apply_to_bytes(&euro[1..], Cut { start: true, end: false }), "");
+        assert_eq!(mask.apply_to_bytes(b"\xff\xff", Cut::END), "\u{fffd}\u{fffd}");
+        assert_eq!(mask.apply_to_bytes(&[b"\xff a ", &euro[..1]].concat(), Cut::END), "\u{fffd} a ");
     }
 }

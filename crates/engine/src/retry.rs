@@ -13,11 +13,26 @@ use tokio_util::sync::CancellationToken;
 pub const RETRY_LIMIT: Duration = Duration::from_mins(5);
 /// How long it is still retried after a cancellation: long enough to record what happened.
 const AFTER_CANCELLATION: Duration = Duration::from_secs(10);
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How long an outage may last before it is reported, and how often it is reported again.
 const UNREPORTED: Duration = Duration::from_secs(5);
 const REPORTED_AGAIN: Duration = Duration::from_mins(1);
+
+/// The pauses between retries, and how long they continue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// The pause after the first failure; each further one is twice as long.
+    pub first: Duration,
+    /// No pause is longer, unless a server asks for it.
+    pub longest: Duration,
+    /// How long after the first failure the last try is made.
+    pub limit: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { first: Duration::from_millis(250), longest: Duration::from_secs(10), limit: RETRY_LIMIT }
+    }
+}
 
 /// Retries API calls until [`RETRY_LIMIT`] has passed, or shortly after a cancellation.
 #[derive(Clone, Debug)]
@@ -25,7 +40,7 @@ pub struct Retry {
     clock: Clock,
     cancellation: CancellationToken,
     events: Events,
-    limit: Duration,
+    backoff: Backoff,
 }
 
 /// A call that keeps failing.
@@ -40,13 +55,20 @@ pub struct Outage {
 impl Retry {
     /// Retries that end soon after the cancellation, and report outages as events.
     pub fn new(clock: Clock, cancellation: CancellationToken, events: Events) -> Self {
-        Self { clock, cancellation, events, limit: RETRY_LIMIT }
+        Self { clock, cancellation, events, backoff: Backoff::default() }
     }
 
     /// The same with a shorter limit, for what is not worth five minutes.
     #[must_use]
-    pub fn within(self, limit: Duration) -> Self {
-        Self { limit, ..self }
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.backoff.limit = limit;
+        self
+    }
+
+    /// The same with other pauses and another limit.
+    #[must_use]
+    pub fn with(self, backoff: Backoff) -> Self {
+        Self { backoff, ..self }
     }
 
     /// The clock by which the limit is counted.
@@ -68,7 +90,7 @@ impl Retry {
     pub(crate) async fn wait<T>(&self, what: impl Future<Output = T>) -> Option<T> {
         let late = async {
             tokio::select! {
-                () = tokio::time::sleep(self.limit) => {}
+                () = tokio::time::sleep(self.backoff.limit) => {}
                 () = async { self.cancellation.cancelled().await; tokio::time::sleep(AFTER_CANCELLATION).await } => {}
             }
         };
@@ -78,7 +100,7 @@ impl Retry {
         }
     }
 
-    /// Makes a call until it is answered. Whatever a repetition cannot change is given back at once.
+    /// Makes a call until it is answered. An error that a repetition cannot change is returned immediately.
     pub async fn call<T, F>(&self, doing: &str, mut call: impl FnMut() -> F) -> Result<T, Error>
     where
         F: Future<Output = kube::Result<T>>,
@@ -97,7 +119,7 @@ impl Retry {
         }
     }
 
-    /// Waits before a failed call is made again; gives its error back where the limit has passed.
+    /// Waits before a failed call is made again; returns its error where the limit has passed.
     pub async fn pause(&self, outage: &mut Outage, doing: &str, error: kube::Error) -> Result<(), Error> {
         if self.is_worth_another(outage, doing, &error).await {
             return Ok(());
@@ -108,28 +130,44 @@ impl Retry {
 
     /// Waits before a failed call is made again, or says that the limit has passed.
     pub(crate) async fn is_worth_another(&self, outage: &mut Outage, doing: &str, error: &kube::Error) -> bool {
-        let now = self.clock.now();
-        let since = *outage.since.get_or_insert(now);
-        if self.cancellation.is_cancelled() {
-            outage.cancelled_at.get_or_insert(now);
-        }
-        let end = later(since, self.limit);
-        let end = outage.cancelled_at.map_or(end, |cancelled| end.min(later(cancelled, AFTER_CANCELLATION)));
-        if end <= now {
-            return false;
-        }
-        self.report(outage, doing, error, now);
-        let wait = match classify(error) {
+        let asked = match classify(error) {
             Answer::LostLease => return false,
-            Answer::TryAgain(Some(after)) => after,
-            _ => FIRST_PAUSE.saturating_mul(1 << outage.times.min(6)).min(LONGEST_PAUSE),
+            Answer::TryAgain(after) => after,
+            _ => None,
         };
-        outage.times += 1;
+        let Some(pause) = self.next_pause(outage, asked) else { return false };
+        self.report(outage, doing, error, self.clock.now());
         tokio::select! {
-            () = tokio::time::sleep(wait.min(between(now, end))) => {}
+            () = tokio::time::sleep(pause) => {}
             () = self.cancellation.cancelled(), if outage.cancelled_at.is_none() => {}
         }
         true
+    }
+
+    /// The pause before something that has just failed is tried again; none where the limit has passed. A server may ask
+    /// for a longer pause, up to the limit.
+    pub fn next_pause(&self, outage: &mut Outage, asked: Option<Duration>) -> Option<Duration> {
+        let now = self.clock.now();
+        outage.since.get_or_insert(now);
+        if self.cancellation.is_cancelled() {
+            outage.cancelled_at.get_or_insert(now);
+        }
+        let left = self.time_left(outage);
+        if left.is_zero() {
+            return None;
+        }
+        let Backoff { first, longest, .. } = self.backoff;
+        let pause = first.saturating_mul(1 << outage.times.min(20)).min(longest);
+        outage.times += 1;
+        Some(asked.unwrap_or(pause).min(left))
+    }
+
+    /// How much longer something that fails is retried.
+    pub fn time_left(&self, outage: &Outage) -> Duration {
+        let now = self.clock.now();
+        let end = later(outage.since.unwrap_or(now), self.backoff.limit);
+        let end = outage.cancelled_at.map_or(end, |cancelled| end.min(later(cancelled, AFTER_CANCELLATION)));
+        between(now, end)
     }
 
     fn report(&self, outage: &mut Outage, doing: &str, error: &kube::Error, now: Timestamp) {

@@ -10,6 +10,7 @@ pub use manager::{Exceptions, Lock, Manager, Settings, violations};
 pub use preview::{JobPreview, Preview, Would};
 
 use crate::component::DeployContext;
+use crate::driver::pods::resolve;
 use crate::error::Error;
 use crate::event::{Event, Events};
 use crate::fingerprint::References;
@@ -25,7 +26,7 @@ use crate::retry::Retry;
 use jiff::Timestamp;
 use notes::{Notes, Shared};
 use stage::{Due, Stage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -146,15 +147,18 @@ impl Deploy<'_> {
         }
     }
 
-    /// Hides the Secrets that the pods of any job name, as they are now.
-    async fn hide_secrets(&self) -> Result<(), Error> {
-        let templates = self.registry.jobs().iter().filter_map(|entry| match &entry.work {
-            Work::Pod(job) => Some(&job.template),
-            Work::Code(_) => None,
-        });
-        let names = templates.flat_map(|template| References::of(template).secrets).collect();
+    /// Hides the Secrets that the pods of any job name, as they are now. What a job borrows counts as it is now, too.
+    async fn hide_secrets(&self, retry: &Retry) -> Result<(), Error> {
         let namespace = &self.manager.release.namespace;
-        self.mask.share().hide_secrets(&self.client, namespace, &names, &self.retry).await
+        let mut names = BTreeSet::new();
+        for entry in self.registry.jobs() {
+            let Work::Pod(job) = &entry.work else { continue };
+            // A Deployment that does not exist yet names nothing.
+            if let Ok(job) = resolve(job, &self.client, namespace, retry).await? {
+                names.extend(References::of(&job.template).secrets);
+            }
+        }
+        self.mask.share().hide_secrets(&self.client, namespace, &names, retry).await
     }
 
     /// Ends the deploy before its time.

@@ -141,9 +141,10 @@ impl Container<'_> {
         let mut stream = Box::pin(stream);
         position.rewind();
         while let Ok(Ok(Some(line))) = tokio::time::timeout(SILENCE, read_line(&mut stream, LONGEST_LINE)).await {
-            let line = String::from_utf8_lossy(&line);
-            if let Some(text) = position.advance(&line) {
-                print((!self.is_alone).then_some(self.name), &self.mask.apply(text.trim_end()));
+            let text = line.cut().decode(&line.bytes);
+            if let Some(text) = position.advance(&text) {
+                let text = self.mask.apply_to_part(text, line.cut());
+                print((!self.is_alone).then_some(self.name), text.trim_end());
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::view;
 use crate::event::{Event, Events};
-use crate::mask::Mask;
+use crate::mask::{Cut, Mask};
 use futures::{AsyncBufRead, AsyncBufReadExt as _};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, LogParams};
@@ -48,7 +48,7 @@ impl Follower {
             let Ok(stream) = pods.log_stream(&name, &parameters).await else { return };
             let mut stream = Box::pin(stream);
             while let Ok(Some(line)) = read_line(&mut stream, LONGEST_LINE).await {
-                let line = mask.apply(String::from_utf8_lossy(&line).trim_end());
+                let line = mask.apply_to_bytes(&line.bytes, line.cut()).trim_end().to_owned();
                 events.send(Event::Log { job: job.clone(), line });
             }
         });
@@ -56,20 +56,35 @@ impl Follower {
     }
 }
 
+/// A line, or as much of it as is kept.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    pub(super) bytes: Vec<u8>,
+    is_cut: bool,
+}
+
+impl Line {
+    pub(super) fn cut(&self) -> Cut {
+        Cut { start: false, end: self.is_cut }
+    }
+}
+
 /// Reads a line, or as much of it as is kept.
 pub(super) async fn read_line(
     stream: &mut (impl AsyncBufRead + Unpin),
     longest: usize,
-) -> std::io::Result<Option<Vec<u8>>> {
-    let mut line = Vec::new();
+) -> std::io::Result<Option<Line>> {
+    let mut line = Line::default();
     loop {
         let read = stream.fill_buf().await?;
         if read.is_empty() {
-            return Ok((!line.is_empty()).then_some(line));
+            return Ok((!line.bytes.is_empty()).then_some(line));
         }
         let end = read.iter().position(|byte| *byte == b'\n');
         let part = &read[..end.unwrap_or(read.len())];
-        line.extend_from_slice(&part[..part.len().min(longest - line.len())]);
+        let kept = part.len().min(longest - line.bytes.len());
+        line.bytes.extend_from_slice(&part[..kept]);
+        line.is_cut |= kept < part.len();
         let used = end.map_or(read.len(), |end| end + 1);
         stream.consume_unpin(used);
         if end.is_some() {
@@ -88,8 +103,9 @@ mod tests {
         let mut stream = futures::io::BufReader::with_capacity(64, text.as_bytes());
         let mut lines = Vec::new();
         while let Some(line) = read_line(&mut stream, LONGEST_LINE).await.unwrap() {
-            lines.push(String::from_utf8(line).unwrap());
+            lines.push((String::from_utf8(line.bytes).unwrap(), line.is_cut));
         }
-        assert_eq!(lines, ["first", &"x".repeat(LONGEST_LINE), "last"]);
+        let long = "x".repeat(LONGEST_LINE);
+        assert_eq!(lines, [("first".to_owned(), false), (long, true), ("last".to_owned(), false)]);
     }
 }

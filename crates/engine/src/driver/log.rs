@@ -2,6 +2,7 @@
 
 use crate::call::CALL_LIMIT;
 use crate::ledger::escaped_size;
+use crate::mask::{Cut, Mask};
 use crate::retry::Retry;
 use futures::AsyncReadExt as _;
 use k8s_openapi::api::core::v1::Pod;
@@ -16,12 +17,13 @@ const LINES: i64 = 2000;
 /// How long a log is asked for: its node may be gone.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Reads the end of the logs of all containers of a pod that have started.
+/// Reads the end of the logs of all containers of a pod that have started, without what the mask hides.
 pub(super) async fn read(
     client: &Client,
     namespace: &str,
     pod: &Pod,
     bytes: usize,
+    mask: &Mask,
     retry: &Retry,
 ) -> Result<String, String> {
     let pods = Api::<Pod>::namespaced(client.clone(), namespace);
@@ -30,35 +32,40 @@ pub(super) async fn read(
     let doing = format!("read the log of pod `{}`", pod.name_any());
     let mut text = String::new();
     for name in &names {
-        let tail = retry.call(&doing, || tail(&pods, pod, name, bytes)).await.map_err(|error| error.whole_message())?;
+        let (tail, cut) =
+            retry.call(&doing, || tail(&pods, pod, name, bytes)).await.map_err(|error| error.whole_message())?;
         if names.len() > 1 {
             text.push_str(&format!("== {name}\n"));
         }
-        text.push_str(&tail);
+        text.push_str(&mask.apply_to_bytes(&tail, cut));
     }
     Ok(keep_end(text, bytes))
 }
 
-/// The end of a container's log. One that does not come to its end within a deadline counts as far as it came.
-async fn tail(pods: &Api<Pod>, pod: &Pod, container: &str, bytes: usize) -> kube::Result<String> {
+/// The end of a container's log, and where it was cut. One that does not end within a deadline counts as far as it was
+/// read.
+async fn tail(pods: &Api<Pod>, pod: &Pod, container: &str, bytes: usize) -> kube::Result<(Vec<u8>, Cut)> {
     let parameters =
         LogParams { container: Some(container.to_owned()), tail_lines: Some(LINES), ..LogParams::default() };
     let mut stream = Box::pin(pods.log_stream(&pod.name_any(), &parameters).await?);
     let mut kept = Vec::new();
+    let mut cut = Cut::END;
     let mut buffer = vec![0; 16 * 1024];
     let end = Instant::now() + CALL_LIMIT;
     while let Ok(read) = tokio::time::timeout_at(end, stream.read(&mut buffer)).await {
         let read = read.map_err(kube::Error::ReadEvents)?;
         if read == 0 {
+            cut.end = false;
             break;
         }
         kept.extend_from_slice(&buffer[..read]);
         // Cut now and then, so that memory is bounded and little is moved.
         if kept.len() > bytes * 2 + buffer.len() {
             kept.drain(..kept.len() - bytes);
+            cut.start = true;
         }
     }
-    Ok(String::from_utf8_lossy(&kept).into_owned())
+    Ok((kept, cut))
 }
 
 /// The end of a text that takes this many bytes once it is written; in whole lines, unless the last one is longer.

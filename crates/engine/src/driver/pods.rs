@@ -59,6 +59,8 @@ struct Memory {
     /// What events say of that.
     events: Option<Trouble>,
     silent_since: Option<Timestamp>,
+    /// Since when the Job runs without a start time.
+    unstarted_since: Option<Timestamp>,
     log: Option<Result<String, String>>,
     refusal: Option<String>,
 }
@@ -131,25 +133,25 @@ impl Pods {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// The Job of an attempt, for certain.
-    async fn find(&mut self, active: &Active) -> Result<Option<Arc<Job>>, Error> {
+    /// The Job of an attempt, for certain, and whether it was read just now.
+    async fn find(&mut self, active: &Active) -> Result<(Option<Arc<Job>>, bool), Error> {
         // What was remembered of an earlier attempt says nothing of this one.
         self.seen.job.take_if(|(job, _)| job.name_any() != active.job);
         if !self.seen.in_doubt {
             if let Some(job) = self.lookout.jobs(&self.job.id).into_iter().find(|job| job.name_any() == active.job) {
                 self.seen.job = None;
-                return Ok(Some(job));
+                return Ok((Some(job), false));
             }
             match &self.seen.job {
                 Some((job, _)) if self.lookout.has_gone(&job.uid().unwrap_or_default()) => {
                     self.seen.job = None;
-                    return Ok(None);
+                    return Ok((None, false));
                 }
                 // The watch lags a little. Only a list that was made since would know better.
-                Some((job, lists)) if *lists == self.lookout.lists() => return Ok(Some(Arc::clone(job))),
+                Some((job, lists)) if *lists == self.lookout.lists() => return Ok((Some(Arc::clone(job)), false)),
                 // A Job without a recorded uid is created if it does not exist, and found if it does.
-                None if active.uid.is_none() => return Ok(None),
-                None if active.uid.as_ref().is_some_and(|uid| self.lookout.has_gone(uid)) => return Ok(None),
+                None if active.uid.is_none() => return Ok((None, false)),
+                None if active.uid.as_ref().is_some_and(|uid| self.lookout.has_gone(uid)) => return Ok((None, false)),
                 _ => {}
             }
         }
@@ -158,7 +160,7 @@ impl Pods {
         let found = self.retry.call(&doing, || jobs.get_opt(&active.job)).await?.map(Arc::new);
         self.seen.in_doubt = false;
         self.seen.job = found.clone().map(|job| (job, self.lookout.lists()));
-        Ok(found)
+        Ok((found, true))
     }
 
     fn look_at_strays(&self, active: Option<&Active>, observed: &mut Observed) {
@@ -273,7 +275,10 @@ impl Pods {
         let pod = self.look_at_pod(&uid, &mut ignored);
         self.seen.log = Some(match pod {
             None => Err("its pod was deleted".to_owned()),
-            Some(pod) => log::read(&self.client, &self.namespace, &pod, self.job.keep.log_bytes, &self.retry).await,
+            Some(pod) => {
+                let bytes = self.job.keep.log_bytes;
+                log::read(&self.client, &self.namespace, &pod, bytes, &self.mask, &self.retry).await
+            }
         });
     }
 }
@@ -283,12 +288,18 @@ impl Attempts for Pods {
     async fn look(&mut self, active: Option<&Active>, observed: &mut Observed) -> Result<(), Error> {
         self.lookout.ready(&self.retry).await?;
         if let Some(active) = active.filter(|active| !active.job.is_empty()) {
-            if let Some(job) = self.find(active).await? {
+            let (found, is_confirmed) = self.find(active).await?;
+            observed.is_confirmed = is_confirmed;
+            if let Some(job) = found {
                 let uid = job.uid().unwrap_or_default();
                 let pod = self.look_at_pod(&uid, observed);
                 let life = self.seen.correct(view::life(&job, pod.as_deref()), &uid);
                 if matches!(life, Life::Running { .. }) {
                     self.look_for_trouble(pod.as_deref(), observed);
+                }
+                if life == (Life::Running { since: None }) {
+                    let now = self.retry.clock().now();
+                    observed.is_unstarted_since = Some(*self.seen.unstarted_since.get_or_insert(now));
                 }
                 if pod.is_some() || matches!(life, Life::Finished(_)) {
                     self.hide_secrets(Some(&job), pod.as_deref()).await?;
@@ -353,6 +364,10 @@ impl Attempts for Pods {
                     }
                     Err(_) => result.map(drop),
                 }
+            }
+            (Step::Confirm, _) => {
+                self.doubt();
+                Ok(())
             }
             (Step::Inspect, Some(active)) => {
                 self.inspect(active).await;

@@ -4,7 +4,7 @@ use crate::ledger::later;
 use crate::machine::{Finish, Life, Trouble};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ContainerStatus, Event, Pod};
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Event, Pod};
 use std::time::Duration;
 
 /// Reasons for which a container waits and that rarely go by themselves.
@@ -84,7 +84,7 @@ pub(crate) fn finish_of_pod(pod: &Pod) -> Option<Finish> {
                 Some(reason) => format!("{reason}, exit code {}", end.exit_code),
             };
             let message =
-                end.message.as_deref().and_then(|message| message.lines().find(|line| !line.trim().is_empty()));
+                end.message.as_deref().and_then(|message| first_line(message, reads_log(pod, &container.name)));
             let message = message.map(|line| format!(": {line}")).unwrap_or_default();
             format!("container {} ended with {why}{message}", container.name)
         }
@@ -97,6 +97,28 @@ pub(crate) fn finish_of_pod(pod: &Pod) -> Option<Finish> {
     let started_at = status.start_time.as_ref().map(|time| time.0);
     Some(Finish { succeeded, reason, exit_code, started_at, at })
 }
+
+/// The longest termination messages that are certainly whole: the kubelet keeps the last 4096 bytes of a file and the last
+/// 2048 of a log, and drops what is not UTF-8.
+const WHOLE_MESSAGE: usize = 4000;
+const WHOLE_LOG: usize = 2000;
+
+/// The first line of a termination message. One whose start was cut off is no line: it may begin within a Secret's value.
+fn first_line(message: &str, is_log: bool) -> Option<&str> {
+    let is_cut = message.len() > if is_log { WHOLE_LOG } else { WHOLE_MESSAGE };
+    message.lines().skip(usize::from(is_cut)).find(|line| !line.trim().is_empty())
+}
+
+/// Whether the end of a container's log takes the place of a message that it does not write.
+fn reads_log(pod: &Pod, name: &str) -> bool {
+    let spec = pod.spec.as_ref();
+    let init = spec.and_then(|spec| spec.init_containers.as_deref()).unwrap_or_default();
+    let main = spec.map(|spec| spec.containers.as_slice()).unwrap_or_default();
+    let policy = |container: &Container| container.termination_message_policy.as_deref() == Some(FALLBACK);
+    init.iter().chain(main).any(|container| container.name == name && policy(container))
+}
+
+const FALLBACK: &str = "FallbackToLogsOnError";
 
 /// What keeps a pod from running, as it says itself.
 pub(crate) fn trouble_of_pod(pod: &Pod, now: Timestamp) -> Option<Trouble> {
@@ -237,6 +259,21 @@ mod tests {
             ("container m ended with exit code 3: column exists".to_owned(), Some(3))
         );
         assert_eq!(reason(failed("DeadlineExceeded")).0, "DeadlineExceeded: why");
+    }
+
+    #[test]
+    fn a_message_whose_start_was_cut_off_is_told_from_its_first_whole_line() {
+        let told = |message: &str, policy: &str| {
+            let status = json!({"phase": "Failed", "containerStatuses": [ended("m", 3, json!({"message": message}))]});
+            let spec = json!({"containers": [{"name": "m", "terminationMessagePolicy": policy}]});
+            let pod = serde_json::from_value(json!({"metadata": {}, "spec": spec, "status": status})).unwrap();
+            finish_of_pod(&pod).unwrap().reason.replace("container m ended with exit code 3", "")
+        };
+        let long = |bytes: usize| format!("{}\nsecond line", "x".repeat(bytes - "\nsecond line".len()));
+        assert_eq!(told(&long(4096), "File"), ": second line");
+        assert_eq!(told(&long(2048), "FallbackToLogsOnError"), ": second line");
+        assert!(told(&long(2048), "File").starts_with(": xxx"), "a file may have more");
+        assert_eq!(told(&"x".repeat(4096), "File"), "", "there is no whole line");
     }
 
     #[test]

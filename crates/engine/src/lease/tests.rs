@@ -30,6 +30,10 @@ impl Lab {
     }
 
     async fn take(&self, holder: &str, skew: i64, faults: &Faults) -> Result<Lease, Error> {
+        self.take_heard(holder, skew, faults, &Events::nowhere()).await
+    }
+
+    async fn take_heard(&self, holder: &str, skew: i64, faults: &Faults, events: &Events) -> Result<Lease, Error> {
         let claim = Claim {
             namespace: "shop".to_owned(),
             name: "lock".to_owned(),
@@ -37,7 +41,7 @@ impl Lab {
             labels: BTreeMap::new(),
             patience: Duration::from_mins(2),
         };
-        Lease::take(&self.client(faults), claim, &self.clock(skew), &Events::nowhere()).await
+        Lease::take(&self.client(faults), claim, &self.clock(skew), events).await
     }
 
     fn leases(&self) -> Api<Object> {
@@ -131,4 +135,25 @@ async fn a_broken_lease_stops_its_holder_before_the_next_process_starts() {
     let shown = read_holder(&client, "shop", "lock", &retry).await.unwrap();
     assert_eq!(shown.unwrap().name, "none (broken by alice)");
     assert_one_at_a_time(&lab, first, 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_that_conflict_for_ever_end_at_the_retry_limit_and_are_reported() {
+    for is_new in [true, false] {
+        let lab = Lab::new().await;
+        if !is_new {
+            lab.take("first", 0, &Faults::new(0)).await.unwrap().release().await;
+        }
+        let faults = Faults::new(0);
+        faults.on(jobwright_drydock::Call::writes).fail(Fault::Conflict);
+        let (events, mut heard) = Events::channel();
+        let begun = Instant::now();
+        let taking = lab.take_heard("second", 0, &faults, &events);
+        let taken = tokio::time::timeout(crate::RETRY_LIMIT * 2, taking).await.expect("it never ends");
+        let message = taken.err().unwrap().whole_message();
+        assert!(message.starts_with("cannot take the lease `lock`, retried for 5m: "), "{message}");
+        assert_eq!(begun.elapsed().as_secs(), crate::RETRY_LIMIT.as_secs());
+        let reported = heard.try_recv().expect("nothing is reported");
+        assert!(matches!(reported, Event::Retrying { doing, .. } if doing == "take the lease `lock`"));
+    }
 }

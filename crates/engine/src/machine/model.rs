@@ -85,10 +85,12 @@ impl Identity {
     /// What to do about a ledger that can remember no further inputs.
     pub(super) fn advise_when_full(&self) -> String {
         let ledger = names::record(&self.base, &[&self.namespace, &self.owner, &self.job]);
-        let Self { namespace, job, .. } = self;
+        let Self { namespace, owner, job, .. } = self;
+        // Other releases of the namespace may have a job of this name.
+        let jobs = format!("{}={owner},{}={job}", names::RELEASE, names::JOB);
         format!(
             "its ledger is full: to forget all its runs, `kubectl delete configmap/{ledger} -n {namespace}` and \
-             `kubectl delete job -l jobwright.io/job={job} -n {namespace}`; the next deploy runs the job again"
+             `kubectl delete job -l {jobs} -n {namespace}`; the next deploy runs the job again"
         )
     }
 }
@@ -116,12 +118,16 @@ pub enum Effort {
 pub struct Observed {
     /// The Job of the attempt that is going, by its name.
     pub attempt: Seen,
+    /// Whether that was just read. What a watch shows may be old.
+    pub is_confirmed: bool,
     /// How its pod ended, if that was seen.
     pub pod_finish: Option<Finish>,
     /// What keeps its pod from running.
     pub trouble: Option<Trouble>,
     /// Since when its pod has neither started nor said why.
     pub is_silent_since: Option<Timestamp>,
+    /// Since when this process has seen it run without a start time.
+    pub is_unstarted_since: Option<Timestamp>,
     /// The end of its log, or why there is none; none before anybody asked.
     pub log: Option<Result<String, String>>,
     /// Why the cluster refused to make its Job.
@@ -142,9 +148,11 @@ impl Default for Observed {
     fn default() -> Self {
         Self {
             attempt: Seen::Absent,
+            is_confirmed: false,
             pod_finish: None,
             trouble: None,
             is_silent_since: None,
+            is_unstarted_since: None,
             log: None,
             refusal: None,
             is_final: false,
@@ -204,7 +212,7 @@ pub enum Life {
     Held,
     /// It runs, or tries to.
     Running {
-        /// When its Job started, by the cluster's clock; none before the cluster has said so.
+        /// When its Job started, by the cluster's clock; none before the Job controller has recorded it.
         since: Option<Timestamp>,
     },
     /// It is being deleted.
@@ -283,6 +291,8 @@ pub enum Step {
     },
     /// Look at the events of a pod that does not start.
     Inspect,
+    /// Read the Job of the attempt, instead of watching it.
+    Confirm,
     /// Read the end of its log.
     ReadLog,
     /// Delete a Job and its pods.

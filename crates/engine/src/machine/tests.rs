@@ -2,6 +2,7 @@
 
 mod laws;
 mod plays;
+mod times;
 
 use super::*;
 use crate::fingerprint::{Fingerprints, Inputs};
@@ -48,6 +49,8 @@ pub(super) struct Stage {
     pub(super) is_cancelled: bool,
     pub(super) trouble: Option<Trouble>,
     pub(super) silent_since: Option<i64>,
+    pub(super) unstarted_since: Option<i64>,
+    is_confirmed: bool,
     pub(super) refusal: Option<String>,
     log: Option<Result<String, String>>,
     /// What was done, in words.
@@ -91,11 +94,13 @@ impl Stage {
         };
         Observed {
             attempt,
+            is_confirmed: self.is_confirmed,
             strays: strays.map(stray).collect(),
             needed: self.needed.clone(),
             is_cancelled: self.is_cancelled,
             trouble: self.trouble.clone(),
             is_silent_since: self.silent_since.map(at),
+            is_unstarted_since: self.unstarted_since.map(at),
             refusal: self.refusal.clone(),
             log: self.log.clone(),
             ..Observed::default()
@@ -110,7 +115,9 @@ impl Stage {
 
     pub(super) fn carry_out(&mut self, spec: &Spec, step: &Step) -> Option<Verdict> {
         self.history.push(tell(step));
+        self.is_confirmed = *step == Step::Confirm;
         match step {
+            Step::Confirm => {}
             Step::Ask => self.needed = Some(Needed::Yes),
             Step::Record(next) => {
                 self.ledger = (**next).clone();

@@ -90,6 +90,10 @@ impl Deploy<'_> {
             Ok(prepared) => prepared,
             Err(reason) => return Ok((Verdict::Failed { run: None, attempts: 0, reason }, false)),
         };
+        // Pods hide what they name themselves. A command may print what only pods name.
+        if let Work::Code(_) = &entry.work {
+            self.hide_secrets(&self.retry).await?;
+        }
         let verdict = match drive(&spec, &mut book, &mut *attempts, &self.retry).await {
             Ok(verdict) => verdict,
             // The engine stops, but what is recorded of the job, or still runs, is not a failure of the job.
@@ -136,7 +140,7 @@ impl Deploy<'_> {
                 let spec = self.spec_of_pod(entry, &job).await?;
                 let mut all = self.labels.clone();
                 all.extend(labels);
-                let open = || Lookout::open(client, namespace, &self.labels);
+                let open = || Lookout::open(client, namespace, &self.labels, retry);
                 let lookout = self.lookout.clone().unwrap_or_else(open);
                 let pods = Pods::new(job, client.clone(), namespace, all, lookout, retry.clone()).behind(&self.mask);
                 (spec, book, Box::new(if settings.follow_logs { pods.heard_by(&self.events) } else { pods }))
@@ -206,6 +210,7 @@ impl Deploy<'_> {
             events: self.events.clone(),
             lines: Arc::default(),
             mask: self.mask.share(),
+            watchdog: self.manager.settings.watchdog.clone(),
         }
     }
 

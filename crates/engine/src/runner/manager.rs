@@ -4,7 +4,7 @@ use super::notes::Notes;
 use super::{Deploy, Shared};
 use crate::call;
 use crate::clock::Clock;
-use crate::context::{Past, Release};
+use crate::context::{Past, Release, Watchdog};
 use crate::error::Error;
 use crate::event::{Event, Events};
 use crate::fence::Fence;
@@ -77,6 +77,8 @@ pub struct Settings {
     pub follow_logs: bool,
     /// Nothing is recorded in the cluster, and no lease is taken.
     pub without_records: bool,
+    /// Ends the programs of jobs if this process is killed. Without one they run on, and the next deploy starts them again.
+    pub watchdog: Option<Watchdog>,
     /// Ends a deploy that cannot wait for its cancellation: work is dropped where it stands, and the lease is released.
     pub abandon: CancellationToken,
 }
@@ -108,6 +110,7 @@ impl Default for Settings {
             allow: Exceptions::default(),
             follow_logs: false,
             without_records: false,
+            watchdog: None,
             abandon: CancellationToken::new(),
         }
     }
@@ -139,7 +142,7 @@ impl Lock {
 }
 
 impl Manager {
-    /// A manager of one release.
+    /// A manager of one release. The clock has to show the cluster's time, see [`Clock`].
     pub fn new(client: Client, release: Release, clock: Clock, settings: Settings) -> Self {
         Self { client, release: Arc::new(release), clock, settings }
     }
@@ -159,10 +162,18 @@ impl Manager {
     /// Locks the release, waiting up to [`Settings::patience`] while another process deploys it.
     pub async fn lock(&self, cancellation: &CancellationToken, events: &Events) -> Result<Lock, Error> {
         let name = self.lease_name();
-        let lease = self.take_lease(&name, cancellation, events).await?;
+        let lease = Box::pin(self.take_lease(&name, cancellation, events)).await?;
         let client = call::guarded(&self.client, lease.tenure());
         let retry = self.retry(cancellation, events);
-        let books = Books::open(client.clone(), self.owner(), Some(lease.fence().clone()), retry).await?;
+        let opened = Books::open(client.clone(), self.owner(), Some(lease.fence().clone()), retry);
+        let books = match self.settings.unless_abandoned(Box::pin(opened)).await {
+            Ok(books) => books,
+            Err(error) => {
+                // The next process need not wait for a lease under which nothing was done.
+                lease.release().await;
+                return Err(error);
+            }
+        };
         if lease.is_new() && books.has_other_fence() {
             // Someone deleted the Lease: its holder may not have noticed yet.
             tokio::select! {
@@ -328,8 +339,8 @@ impl Manager {
         let labels = self.owner().labels;
         let had_pods = books.snapshot().into_values().flatten().any(|ledger| ledger.had_pods());
         let has_pods = had_pods || registry.jobs().iter().any(|job| matches!(job.work, Work::Pod(_)));
-        let lookout = has_pods.then(|| Lookout::open(&client, &self.release.namespace, &labels));
         let retry = self.retry(&cancellation, &events);
+        let lookout = has_pods.then(|| Lookout::open(&client, &self.release.namespace, &labels, &retry));
         let notes = Arc::new(Shared::new(Notes::new(self.settings.owed.clone())));
         let mask = Mask::default();
         Deploy {

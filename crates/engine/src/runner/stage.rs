@@ -2,7 +2,8 @@
 
 use super::notes::Shared;
 use super::{CANCELLED, Deploy};
-use crate::component::{Component, Decision};
+use crate::component::{Component, Decision, DeployContext};
+use crate::error::Error;
 use crate::event::Event;
 use crate::graph::{Flow, Node, walk};
 use crate::job::{Failure, Occasion, Phase, Scope};
@@ -11,6 +12,9 @@ use crate::report::{Action, ComponentFailure, ComponentReport, JobOutcome, JobRe
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// How long the Secrets of a component that has failed are asked for.
+const LAST_LOOK: Duration = Duration::from_secs(10);
 
 /// How a stage ended, and what its end waited for.
 pub(super) struct Stage {
@@ -237,14 +241,7 @@ impl Deploy<'_> {
         self.events.send(Event::Deploying { component: name.to_owned(), occasion });
         let started = self.manager.clock.now();
         let context = self.deploy_context(name);
-        let deployed = match self.hide_secrets().await {
-            Ok(()) => component.deploy(&context, occasion).await,
-            Err(error) => {
-                let failure = Failure::new(error.whole_message());
-                self.break_off(error);
-                Err(failure)
-            }
-        };
+        let deployed = self.deploy_masked(component, &context, occasion).await;
         let took = between(started, self.manager.clock.now());
         let span = self.note_span(format!("component {name}"), started, pre.spans);
         if let Err(failure) = deployed {
@@ -275,6 +272,28 @@ impl Deploy<'_> {
         };
         self.note_component(name, Ending { action, reason, failure: None }, Some(decision), took);
         Stage { flow: Flow::Open, spans: post.spans }
+    }
+
+    /// Deploys a component, and hides Secrets in what it reports: those that exist before, and, if it fails, those that
+    /// it has created itself.
+    async fn deploy_masked(
+        &self,
+        component: &dyn Component,
+        context: &DeployContext,
+        occasion: Occasion,
+    ) -> Result<(), Failure> {
+        let stop = |error: Error| {
+            let failure = Failure::new(error.whole_message());
+            self.break_off(error);
+            failure
+        };
+        self.hide_secrets(&self.retry).await.map_err(stop)?;
+        let deployed = component.deploy(context, occasion).await;
+        if deployed.is_err() {
+            // What cannot be masked is not reported.
+            self.hide_secrets(&self.retry.clone().within(LAST_LOOK)).await.map_err(stop)?;
+        }
+        deployed
     }
 
     pub(super) fn skip_component(&self, name: &str, reason: &str) {
