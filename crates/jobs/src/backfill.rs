@@ -97,9 +97,10 @@ pub use task::{Auth, CheckpointPlace, Environment, NoCheckpointPlace, ObjectPlac
 pub use transport::{Credentials, Source, TlsSources, Transport};
 pub use wait::{Endpoint, NoWait, Wait, WaitError};
 
-use jobwright_engine::Clock;
+use jobwright_engine::{Clock, Event, Events, Retry};
 use kube::Client;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 /// What is captured, and how.
 #[derive(Clone, Debug)]
@@ -180,6 +181,21 @@ impl Surroundings {
     /// A cluster and a clock; nobody listens.
     pub fn new(client: Client, clock: Clock) -> Self {
         Self { client, clock, meter: Meter::new(), listener: Listener::nobody() }
+    }
+
+    /// Retries API calls up to the engine's limit, and reports outages.
+    fn retry(&self, cancellation: &CancellationToken) -> Retry {
+        Retry::new(self.clock.clone(), cancellation.clone(), self.events())
+    }
+
+    /// Where the engine reports what a backfill waits for.
+    fn events(&self) -> Events {
+        let listener = self.listener.clone();
+        Events::to(move |event| match event {
+            Event::Busy { holder } => listener.tell(Note::Busy { holder }),
+            Event::Retrying { doing, error } => listener.tell(Note::Failing { doing, error }),
+            _ => {}
+        })
     }
 }
 

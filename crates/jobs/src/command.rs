@@ -1,7 +1,8 @@
 //! `command`: runs a program of the machine that deploys.
 //!
 //! At least once: if that machine dies, it is unknown whether the program did its work, so the next deploy runs it again.
-//! Attempts do not overlap: an attempt ends when nothing is left of the program's process group.
+//! Attempts do not overlap: an attempt ends when nothing is left of the program's process group. If this process is killed,
+//! that needs a [watchdog](jobwright_engine::Settings::watchdog): without one the program runs on.
 
 use crate::place::{Place, placed};
 use crate::process::Group;
@@ -48,7 +49,7 @@ impl Command {
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
-        Group::spawn(&mut command).map_err(|error| {
+        Group::spawn_watched(&mut command, context.watchdog()).map_err(|error| {
             let hint = "a `command` runs where you deploy from";
             Failure::new(format!("cannot start `{}` ({hint})", self.program)).because(error).for_good()
         })
@@ -65,7 +66,8 @@ impl Job for Command {
 
     async fn run(&self, context: &Context) -> Result<(), Failure> {
         let mut group = self.spawn(context)?;
-        let ended = group.attend(context.cancellation(), GRACE, |_, line| context.log(line)).await;
+        let hear = |_, line| context.log(line);
+        let ended = group.attend(context.cancellation(), GRACE, context.mask(), hear).await;
         let ended = ended.map_err(|error| Failure::new(format!("lost track of `{}`", self.program)).because(error))?;
         match (ended.status.success(), ended.was_cancelled) {
             (true, false) => Ok(()),

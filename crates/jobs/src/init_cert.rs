@@ -78,7 +78,7 @@ pub use permissions::permissions;
 pub use report::{Action, Report, TargetReport, metrics};
 
 use force::Prepared;
-use jobwright_engine::{Claim, Clock, Event, Events, Lease, bounded, record_name};
+use jobwright_engine::{Claim, Clock, Event, Events, Lease, Retry, bounded, record_name};
 use kube::Client;
 use rotate::Rotation;
 use std::collections::BTreeMap;
@@ -108,6 +108,21 @@ impl Surroundings {
     pub fn new(client: Client, clock: Clock, dialling: Dialling) -> Self {
         let tell = Arc::new(|_: &str| ());
         Self { client, clock, dialling, holder: None, tell, cancellation: CancellationToken::new() }
+    }
+
+    /// Retries API calls up to the engine's limit, and reports outages.
+    fn retry(&self) -> Retry {
+        Retry::new(self.clock.clone(), self.cancellation.clone(), self.events())
+    }
+
+    /// Where the engine reports what a run waits for.
+    fn events(&self) -> Events {
+        let tell = Arc::clone(&self.tell);
+        Events::to(move |event| match event {
+            Event::Busy { holder } => tell(&format!("`{holder}` is at the same certificate: waiting for it")),
+            Event::Retrying { doing, error } => tell(&format!("cannot {doing}: {error}; retrying")),
+            _ => {}
+        })
     }
 
     /// The same, with a deadline for every call.
@@ -172,15 +187,9 @@ async fn take_lease(around: &Surroundings, options: &Options, holder: &str) -> R
         labels: BTreeMap::from([("app.kubernetes.io/managed-by".to_owned(), "jobwright".to_owned())]),
         patience: options.timeout,
     };
-    let (events, mut heard) = Events::channel();
-    let mut taking = std::pin::pin!(Lease::take(&around.client, claim, &around.clock, &events));
-    loop {
-        tokio::select! {
-            taken = &mut taking => return Ok(taken?),
-            Some(event) = heard.recv() => if let Event::Busy { holder } = event {
-                (around.tell)(&format!("`{holder}` is at the same certificate: waiting for it"));
-            },
-            () = around.cancellation.cancelled() => return Err(Error::Cancelled),
-        }
+    let events = around.events();
+    tokio::select! {
+        taken = Lease::take(&around.client, claim, &around.clock, &events) => Ok(taken?),
+        () = around.cancellation.cancelled() => Err(Error::Cancelled),
     }
 }

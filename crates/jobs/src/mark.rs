@@ -36,10 +36,10 @@
 
 mod notice;
 
-pub(crate) use notice::{Marking, Noticed};
+pub(crate) use notice::{Cluster, Marking, Noticed};
 
 use jiff::{SignedDuration, Timestamp};
-use jobwright_engine::{Refusal, record_name};
+use jobwright_engine::record_name;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
@@ -86,13 +86,8 @@ impl fmt::Display for Mark {
 #[non_exhaustive]
 pub enum MarkError {
     /// The cluster did not answer, or refused.
-    #[error("cannot {doing}: {source}")]
-    Cluster {
-        /// What was being done, on what.
-        doing: String,
-        /// What the cluster said.
-        source: Refusal,
-    },
+    #[error("{}", .0.whole_message())]
+    Cluster(#[source] jobwright_engine::Error),
     /// The ConfigMap is none that jobs can mark.
     #[error("cannot mark ConfigMap `{0}`: its data has no `{IDENTITY}`, by which deploys are told apart")]
     NoIdentity(String),

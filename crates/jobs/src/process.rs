@@ -1,13 +1,18 @@
 //! Programs in process groups of their own: what a program started ends with it.
 //!
-//! The leader of a group is the program itself. It is reaped last: while it is a zombie its process id, which is also the
-//! group's, cannot be given to another process, so that a signal never reaches a stranger.
+//! The leader of a group is the program itself, or a watchdog that ends the group if this process is killed. It is reaped
+//! last: while it is a zombie its process id, which is also the group's, cannot be given to another process, so that a
+//! signal never reaches a stranger.
 
 mod members;
 #[cfg(test)]
 mod tests;
+mod watchdog;
+
+pub use watchdog::watch_group;
 
 use crate::lines::Lines;
+use jobwright_engine::{Mask, Watchdog};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io;
 use std::process::ExitStatus;
@@ -31,6 +36,10 @@ const POLL: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Group {
     child: Child,
+    /// The process id of the program.
+    program: Pid,
+    /// What ends the group if this process is killed; the leader, if there is one.
+    watchdog: Option<Child>,
     /// The process id of the leader, and the id of the group.
     id: Pid,
     /// Whether the leader has been reaped. From then on the id may be another process's.
@@ -56,26 +65,37 @@ pub struct Ended {
 }
 
 impl Group {
-    /// Starts a program as the leader of a new process group, so that it does not get the terminal's Ctrl-C.
+    /// Starts a program as the leader of a new process group, so that it does not get the terminal's Ctrl-C. If this process
+    /// is killed with SIGKILL, the program runs on.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
-        let child = command.process_group(0).kill_on_drop(true).spawn()?;
-        let id = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
-        let id = id.ok_or_else(|| io::Error::other("the process has no id"))?;
-        Ok(Self { child, id, is_over: false })
+        Self::spawn_watched(command, None)
+    }
+
+    /// Starts a program in a new process group, which a watchdog ends if this process is killed. Without a watchdog it is
+    /// [`spawn`](Self::spawn).
+    pub fn spawn_watched(command: &mut Command, watchdog: Option<&Watchdog>) -> io::Result<Self> {
+        // Before the program: there is no moment in which it is not watched.
+        let watchdog = watchdog.map(watchdog::start).transpose()?;
+        let leader = watchdog.as_ref().map(id_of).transpose()?;
+        let group = leader.map_or(0, |leader| leader.as_raw_nonzero().get());
+        let child = command.process_group(group).kill_on_drop(true).spawn()?;
+        let program = id_of(&child)?;
+        Ok(Self { child, program, watchdog, id: leader.unwrap_or(program), is_over: false })
     }
 
     /// Waits until the program has ended, hands every line that it writes to `hear`, and ends it when told to:
     /// [`wait`](Self::wait) and [`end`](Self::end) with the output that [`spawn`](Self::spawn) was asked to pipe.
     ///
-    /// Reading ends with the group, whoever still holds the output open.
+    /// Lines come without what the mask hides. Reading ends with the group, even if another process holds the output open.
     pub async fn attend(
         &mut self,
         cancellation: &CancellationToken,
         grace: Duration,
+        mask: &Mask,
         mut hear: impl FnMut(Output, String),
     ) -> io::Result<Ended> {
-        let mut output = self.child.stdout.take().map(Lines::new);
-        let mut errors = self.child.stderr.take().map(Lines::new);
+        let mut output = self.child.stdout.take().map(|output| Lines::new(output, mask));
+        let mut errors = self.child.stderr.take().map(|errors| Lines::new(errors, mask));
         let ended = {
             let mut ending = std::pin::pin!(async {
                 let status = tokio::select! {
@@ -109,7 +129,7 @@ impl Group {
     ///
     /// Fails if something in the group cannot be killed. Cancel-safe.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.wait_for_leader().await?;
+        self.wait_for_program().await?;
         if !self.is_over && self.has_others().await {
             self.ask_to_end();
             self.wait_for_others(LEFT_BEHIND).await;
@@ -124,7 +144,7 @@ impl Group {
         if !self.is_over {
             self.ask_to_end();
             let ended = async {
-                self.wait_for_leader().await?;
+                self.wait_for_program().await?;
                 self.wait_for_others(grace).await;
                 io::Result::Ok(())
             };
@@ -133,13 +153,13 @@ impl Group {
         self.kill().await
     }
 
-    /// Kills what is left of the group and reaps the leader.
+    /// Kills what is left of the group and reaps the program and the watchdog.
     async fn kill(&mut self) -> io::Result<ExitStatus> {
         if !self.is_over {
             // Even if nothing seems to be left: a process may have been started while `/proc` was read.
             self.signal(Signal::KILL);
             let gone = async {
-                self.wait_for_leader().await?;
+                self.wait_for_program().await?;
                 self.wait_for_others(KILLED).await;
                 io::Result::Ok(())
             };
@@ -151,40 +171,43 @@ impl Group {
             is_gone.unwrap_or(Ok(()))?;
         }
         let status = self.child.wait().await;
+        if let Some(watchdog) = &mut self.watchdog {
+            watchdog.wait().await?;
+        }
         self.is_over = true;
         status
     }
 
-    /// Waits until the leader has ended, and leaves it unreaped.
-    async fn wait_for_leader(&self) -> io::Result<()> {
+    /// Waits until the program has ended, and leaves it unreaped.
+    async fn wait_for_program(&self) -> io::Result<()> {
         let mut children = signal(SignalKind::child())?;
-        while !self.has_leader_ended()? {
+        while !self.has_program_ended()? {
             children.recv().await;
         }
         Ok(())
     }
 
-    fn has_leader_ended(&self) -> io::Result<bool> {
+    fn has_program_ended(&self) -> io::Result<bool> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        Ok(self.is_over || waitid(WaitId::Pid(self.id), options)?.is_some())
+        Ok(self.is_over || waitid(WaitId::Pid(self.program), options)?.is_some())
     }
 
-    /// Waits until nothing but the leader is left, or that cannot be known.
+    /// Waits until nothing but the program and its watchdog is left, or that cannot be known.
     async fn wait_for_others(&self, limit: Duration) {
         let gone = async {
             while self.has_others().await {
                 tokio::time::sleep(POLL).await;
             }
         };
-        // Whoever waited finds out what is left.
+        // The caller finds out what is left.
         let _ = tokio::time::timeout(limit, gone).await;
     }
 
-    /// Whether anything besides the leader is known to run.
+    /// Whether anything else is known to run than the program and its watchdog.
     async fn has_others(&self) -> bool {
-        let id = self.id;
-        let known = tokio::task::spawn_blocking(move || members::has_others(id)).await;
-        known.ok().flatten().unwrap_or(false)
+        let (id, known) = (self.id, [self.id, self.program]);
+        let others = tokio::task::spawn_blocking(move || members::has_others(id, &known)).await;
+        others.ok().flatten().unwrap_or(false)
     }
 
     fn ask_to_end(&self) {
@@ -205,6 +228,11 @@ impl Drop for Group {
             self.signal(Signal::KILL);
         }
     }
+}
+
+fn id_of(child: &Child) -> io::Result<Pid> {
+    let id = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
+    id.ok_or_else(|| io::Error::other("the process has no id"))
 }
 
 /// The next line of either; none when both have ended.

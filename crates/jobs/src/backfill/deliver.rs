@@ -101,7 +101,7 @@ async fn deliver(shared: &Shared, kind: &str, full: Full, mark: Mark, sent: &Cou
 
 /// Sends a batch until it has arrived, or was refused for good.
 async fn send(shared: &Shared, batch: &Batch) -> Result<Result<(), Problem>, Stopped> {
-    let mut trying = shared.patience.begin();
+    let mut trying = shared.patience.begin(&shared.clock);
     loop {
         let sent = tokio::select! {
             biased;

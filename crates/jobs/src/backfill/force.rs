@@ -4,7 +4,7 @@ use super::checkpoint::{Checkpoint, LABEL};
 use super::note::Note;
 use super::task::{CheckpointPlace, Task};
 use super::{Backfill, Error, Once, Surroundings};
-use crate::mark::Marking;
+use crate::mark::{Cluster, Marking};
 use tokio_util::sync::CancellationToken;
 
 impl Task {
@@ -19,7 +19,8 @@ impl Task {
         let mut backfill = self.backfill.clone();
         let (Some(mark), Some(once)) = (&self.mark, &mut backfill.once) else { return Ok(backfill) };
         let Some(CheckpointPlace::ConfigMap(name)) = &self.checkpoint else { return Ok(backfill) };
-        let cluster = (&surroundings.client, &surroundings.clock);
+        let retry = surroundings.retry(cancellation);
+        let cluster = Cluster { client: &surroundings.client, clock: &surroundings.clock, retry };
         let marking = Marking::of_backfill(cluster, namespace, mark, (name, LABEL));
         let noticed = tokio::select! {
             noticed = marking.notice() => noticed?,

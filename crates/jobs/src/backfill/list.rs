@@ -113,7 +113,7 @@ impl Lister {
         mut room: Vec<u8>,
         retry: &(dyn Fn(&Problem, Duration) + Send + Sync),
     ) -> Result<Fetched, Problem> {
-        let mut trying = self.patience.begin();
+        let mut trying = self.patience.begin(&self.clock);
         loop {
             let asked = tokio::time::timeout(ANSWER, self.ask(query, &mut room)).await;
             match asked.unwrap_or_else(|_| Reply::Passing(Problem::of("the answer does not end"), None)) {

@@ -51,7 +51,14 @@ pub enum Note {
         /// How many objects may be sent twice.
         repeated: u64,
     },
-    /// A call to the cluster is made again.
+    /// A call to the cluster keeps failing and is retried.
+    Failing {
+        /// What the call does, on what.
+        doing: String,
+        /// What the cluster answered.
+        error: String,
+    },
+    /// A page of a list is asked for again.
     Retrying {
         /// The kind.
         kind: String,
@@ -64,6 +71,13 @@ pub enum Note {
     Resending {
         /// The batch.
         batch: String,
+        /// What went wrong.
+        problem: Problem,
+        /// The pause.
+        pause: Duration,
+    },
+    /// The end of the run is written again.
+    Ending {
         /// What went wrong.
         problem: Problem,
         /// The pause.
@@ -124,6 +138,10 @@ impl fmt::Display for Note {
             }
             Self::Restarted { kind, repeated } => {
                 write!(formatter, "{kind}: the list begins again; {repeated} objects may be sent twice")
+            }
+            Self::Failing { doing, error } => write!(formatter, "cannot {doing}: {error}; retrying"),
+            Self::Ending { problem, pause } => {
+                write!(formatter, "cannot write the end: {problem}; retrying in {:.1} s", pause.as_secs_f64())
             }
             Self::Retrying { kind, problem, pause } => {
                 write!(formatter, "{kind}: {problem}; again in {:.1} s", pause.as_secs_f64())

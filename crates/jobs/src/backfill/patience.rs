@@ -2,8 +2,9 @@
 
 use http::HeaderMap;
 use jiff::Timestamp;
+use jobwright_engine::{Backoff, Clock, Events, Outage, Retry};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// How long something that fails in passing is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,29 +23,29 @@ impl Default for Patience {
     }
 }
 
-/// Something that has failed and is tried again.
-#[derive(Debug)]
+/// Something that has failed and is retried, by the engine's own backoff. Its user reports every try.
 pub(crate) struct Trying {
-    patience: Patience,
-    since: Option<Instant>,
-    failures: u32,
+    retry: Retry,
+    outage: Outage,
 }
 
 impl Patience {
-    pub(crate) fn begin(self) -> Trying {
-        Trying { patience: self, since: None, failures: 0 }
+    pub(crate) fn begin(self, clock: &Clock) -> Trying {
+        let Self { first, longest, total } = self;
+        let retry = Retry::new(clock.clone(), CancellationToken::new(), Events::nowhere());
+        Trying { retry: retry.with(Backoff { first, longest, limit: total }), outage: Outage::default() }
     }
 }
 
 impl Trying {
     /// The pause before the next try; none if it has been tried for long enough. A server may ask for more.
     pub(crate) fn pause(&mut self, asked: Option<Duration>) -> Option<Duration> {
-        let Patience { first, longest, total } = self.patience;
-        let since = *self.since.get_or_insert_with(Instant::now);
-        let pause = first.saturating_mul(2_u32.saturating_pow(self.failures.min(20))).min(longest);
-        self.failures += 1;
-        let pause = pause.mul_f64(0.5 + fastrand::f64() / 2.0).max(asked.unwrap_or_default());
-        (since.elapsed().saturating_add(pause) <= total).then_some(pause)
+        let pause = self.retry.next_pause(&mut self.outage, None)?;
+        let left = self.retry.time_left(&self.outage);
+        // Clients that failed together do not come back together, but for the last try.
+        let pause = if pause < left { pause.mul_f64(0.5 + fastrand::f64() / 2.0) } else { pause };
+        let pause = pause.max(asked.unwrap_or_default());
+        (pause <= left).then_some(pause)
     }
 }
 
@@ -62,10 +63,15 @@ pub(crate) fn read_retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Du
 mod tests {
     use super::*;
 
+    fn clock() -> Clock {
+        let begun = tokio::time::Instant::now();
+        Clock::new(move || Timestamp::UNIX_EPOCH + begun.elapsed())
+    }
+
     #[tokio::test(start_paused = true)]
     async fn pauses_grow_up_to_a_bound_and_end() {
         let seconds = Duration::from_secs;
-        let mut trying = Patience { first: seconds(1), longest: seconds(8), total: seconds(60) }.begin();
+        let mut trying = Patience { first: seconds(1), longest: seconds(8), total: seconds(60) }.begin(&clock());
         let mut pauses = Vec::new();
         while let Some(pause) = trying.pause(None) {
             pauses.push(pause);
@@ -79,7 +85,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_may_ask_for_more_but_not_for_ever() {
-        let mut trying = Patience::default().begin();
+        let mut trying = Patience::default().begin(&clock());
         assert_eq!(trying.pause(Some(Duration::from_secs(40))), Some(Duration::from_secs(40)));
         assert_eq!(trying.pause(Some(Duration::from_secs(4000))), None);
         assert_eq!(trying.pause(Some(Duration::from_secs(u64::MAX))), None);

@@ -14,7 +14,7 @@ use super::summary::{KindSummary, Problem, Summary, seconds};
 use super::work::work;
 use super::{Backfill, Error, Surroundings};
 use futures::StreamExt as _;
-use jobwright_engine::{Answer, Clock, Refusal, bounded, classify};
+use jobwright_engine::{Clock, Retry, bounded};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
@@ -24,6 +24,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+/// How long the cluster may take to say which kinds it has.
+const DISCOVERY: Duration = Duration::from_mins(1);
 /// How long a sink may take to leave what is half done.
 const LEAVE: Duration = Duration::from_secs(5);
 
@@ -121,12 +123,14 @@ impl Backfill {
         stop: Stop,
     ) -> Result<Summary, Error> {
         let began = Instant::now();
+        // What stops a run decides how long it waits.
+        let retry = surroundings.retry(&CancellationToken::new());
         let Surroundings { client, clock, meter, listener } = surroundings;
         let found = stop.begin(load(store.as_deref())).await?;
         if let Some(completed) = checkpoint::find_completed(found.as_ref(), self.once.as_ref(), clock.now()) {
             return Ok(Summary::keep(completed, sink.describe()));
         }
-        let (catalogue, kinds) = stop.begin(self.discover(&client)).await?;
+        let (catalogue, kinds) = stop.begin(self.discover(&client, &retry)).await?;
         let start = stop.begin(self.start(&*sink, found, &clock, &listener)).await?;
         let options = Arc::new(self.clone());
         let selection = super::Selection {
@@ -169,10 +173,17 @@ impl Backfill {
     }
 
     /// What there is to list.
-    pub async fn discover(&self, client: &kube::Client) -> Result<(Catalogue, Vec<Kind>), Error> {
-        let client = bounded(client);
-        let read = tokio::time::timeout(Duration::from_mins(1), read_catalogue(&client, self.patience)).await;
-        let catalogue = read.unwrap_or_else(|_| Err("it does not answer".to_owned())).map_err(Error::Discovery)?;
+    pub async fn discover(&self, client: &kube::Client, retry: &Retry) -> Result<(Catalogue, Vec<Kind>), Error> {
+        let (client, retry) = (bounded(client), retry.clone().within(DISCOVERY.min(self.patience.total)));
+        let reading = retry.call("list the kinds of the cluster", || Catalogue::read(&client));
+        let catalogue = match tokio::time::timeout(DISCOVERY, reading).await {
+            Ok(Ok(catalogue)) => catalogue,
+            Ok(Err(jobwright_engine::Error::Cluster { source, .. })) => {
+                return Err(Error::Discovery(source.to_string()));
+            }
+            Ok(Err(error)) => return Err(Error::Discovery(error.whole_message())),
+            Err(_) => return Err(Error::Discovery("it does not answer".to_owned())),
+        };
         if catalogue.is_empty() {
             let why = "it tells no kinds at once, as Kubernetes 1.27 and newer ones do".to_owned();
             return Err(Error::Discovery(why));
@@ -237,24 +248,6 @@ async fn load(store: Option<&dyn CheckpointStore>) -> Result<Option<Checkpoint>,
     }
 }
 
-async fn read_catalogue(client: &kube::Client, patience: Patience) -> Result<Catalogue, String> {
-    let mut trying = patience.begin();
-    loop {
-        let error = match Catalogue::read(client).await {
-            Ok(catalogue) => return Ok(catalogue),
-            Err(error) => error,
-        };
-        let pause = match classify(&error) {
-            Answer::TryAgain(asked) => trying.pause(asked),
-            _ => None,
-        };
-        match pause {
-            Some(pause) => tokio::time::sleep(pause).await,
-            None => return Err(Refusal::from(error).to_string()),
-        }
-    }
-}
-
 /// A name that no other run has: when it began, and chance.
 fn name_run(now: jiff::Timestamp) -> String {
     let chance: String = std::iter::repeat_with(|| fastrand::char('a'..='z')).take(6).collect();
@@ -316,7 +309,7 @@ impl Shared {
 
     /// The run came to its end, good or bad.
     async fn finish(&self, mut summary: Summary) -> Summary {
-        let mut trying = self.patience.begin();
+        let mut trying = self.patience.begin(&self.clock);
         let finished = self.stop.end(async {
             loop {
                 let Err(error) = self.sink.finish(&summary).await else { break Ok(()) };
@@ -324,10 +317,9 @@ impl Shared {
                     super::sinks::Remedy::Again(asked) => trying.pause(asked),
                     super::sinks::Remedy::None | super::sinks::Remedy::Closed => None,
                 };
-                match pause {
-                    Some(pause) => tokio::time::sleep(pause).await,
-                    None => break Err(error),
-                }
+                let Some(pause) = pause else { break Err(error) };
+                self.listener.tell(Note::Ending { problem: error.problem, pause });
+                tokio::time::sleep(pause).await;
             }
         });
         match finished.await {

@@ -2,7 +2,6 @@
 
 use super::checkpoint::{self, CheckpointStore, ConfigMapCheckpoint, FileCheckpoint};
 use super::force;
-use super::note::Note;
 use super::rbac::Needs;
 use super::sinks::{Address, Compression, Naming, Objects, Sinks};
 use super::stopping::Stop;
@@ -11,7 +10,7 @@ use super::wait::{Wait, Waiter};
 use super::{Backfill, Error, Summary, Surroundings};
 use crate::mark::Mark;
 use http::HeaderName;
-use jobwright_engine::{Claim, Clock, Event, Events, Lease, bounded, record_name};
+use jobwright_engine::{Claim, Lease, Retry, bounded, record_name};
 use kube::Client;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -20,7 +19,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 /// A backfill with everything that goes with it, as a command line or a plan says it.
 #[derive(Clone, Debug)]
@@ -183,7 +181,7 @@ impl Task {
     async fn carry_out(&self, setting: Setting) -> Result<Summary, Error> {
         let Setting { surroundings, namespace, holder, stdout, cancellation } = setting;
         let client = bounded(&surroundings.client);
-        let store = self.store(&client, &namespace, &surroundings.clock);
+        let store = self.store(&client, &namespace, surroundings.retry(&CancellationToken::new()));
         let lost = CancellationToken::new();
         let stop = Stop::new(cancellation.clone(), lost.clone());
         // Neither what it would wait for nor the lock is needed to see that there is nothing to do.
@@ -237,8 +235,8 @@ impl Task {
     }
 
     /// What it does in a cluster.
-    pub async fn needs(&self, client: &Client, namespace: &str) -> Result<Needs, Error> {
-        let (_, kinds) = self.backfill.discover(client).await?;
+    pub async fn needs(&self, client: &Client, namespace: &str, retry: &Retry) -> Result<Needs, Error> {
+        let (_, kinds) = self.backfill.discover(client, retry).await?;
         let TlsPlaces { authority, identity } = &self.tls;
         let identity = identity.iter().flat_map(|(certificate, key)| [certificate, key]);
         let places = self.auth.iter().map(|auth| &auth.secret).chain(authority).chain(identity);
@@ -271,10 +269,10 @@ impl Task {
         }
     }
 
-    fn store(&self, client: &Client, namespace: &str, clock: &Clock) -> Option<Arc<dyn CheckpointStore>> {
+    fn store(&self, client: &Client, namespace: &str, retry: Retry) -> Option<Arc<dyn CheckpointStore>> {
         Some(match self.checkpoint.as_ref()? {
             CheckpointPlace::File(path) => Arc::new(FileCheckpoint::new(path)),
-            CheckpointPlace::ConfigMap(name) => Arc::new(ConfigMapCheckpoint::new(client, namespace, name, clock)),
+            CheckpointPlace::ConfigMap(name) => Arc::new(ConfigMapCheckpoint::new(client, namespace, name, retry)),
         })
     }
 
@@ -324,23 +322,13 @@ impl TlsPlaces {
     }
 }
 
-/// Takes the lock. Whoever listens hears for whom is waited.
+/// Takes the lock. The listener hears which process it waits for.
 async fn take(surroundings: &Surroundings, claim: Claim, cancellation: &CancellationToken) -> Result<Lease, Error> {
-    let (events, mut heard) = Events::channel();
-    let listener = surroundings.listener.clone();
-    let told = AbortOnDropHandle::new(tokio::spawn(async move {
-        while let Some(event) = heard.recv().await {
-            if let Event::Busy { holder } = event {
-                listener.tell(Note::Busy { holder });
-            }
-        }
-    }));
-    let name = claim.name.clone();
+    let (name, events) = (claim.name.clone(), surroundings.events());
     let taken = tokio::select! {
         taken = Lease::take(&surroundings.client, claim, &surroundings.clock, &events) => taken,
         () = cancellation.cancelled() => return Err(Error::Cancelled),
     };
-    drop(told);
     taken.map_err(|error| match error {
         jobwright_engine::Error::Busy { holder, waited } => Error::Busy { name, holder, waited },
         error => Error::Lock(error),

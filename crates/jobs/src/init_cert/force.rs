@@ -5,7 +5,7 @@ use super::error::Error;
 use super::options::Options;
 use super::report::{Action, Report};
 use super::secrets::FORCED;
-use crate::mark::{MarkError, Marking, Noticed};
+use crate::mark::{Cluster, MarkError, Marking, Noticed};
 use jiff::Timestamp;
 
 /// What a run is for.
@@ -22,7 +22,7 @@ pub(super) enum Prepared {
 pub(super) async fn prepare(around: &Surroundings, options: &Options, may_write: bool) -> Result<Prepared, Error> {
     let Some(mark) = &options.mark else { return Ok(Prepared::Wanted(Noticed::default())) };
     let (secret, authority) = (&options.secret, options.authority_secret());
-    let cluster = (&around.client, &around.clock);
+    let cluster = Cluster { client: &around.client, clock: &around.clock, retry: around.retry() };
     let marking = Marking::of_certificate(cluster, &options.namespace, mark, (secret, &authority));
     let noticed = if may_write { marking.notice().await? } else { marking.foresee().await? };
     if !noticed.is_tracked {
@@ -55,7 +55,7 @@ fn needless(around: &Surroundings) -> Report {
 impl From<MarkError> for Error {
     fn from(error: MarkError) -> Self {
         match error {
-            MarkError::Cluster { doing, source } => Self::Cluster { doing, source },
+            MarkError::Cluster(error) => error.into(),
             other @ MarkError::NoIdentity(_) => Self::Refused(other.to_string()),
         }
     }

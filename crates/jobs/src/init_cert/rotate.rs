@@ -19,7 +19,7 @@ use super::secrets::{self, FIELD_MANAGER};
 use super::target::Target;
 use crate::answer::{is_field_conflict, plain};
 use jiff::Timestamp;
-use jobwright_engine::{Answer, Event, Events, Outage, Retry, classify};
+use jobwright_engine::{Answer, Outage, classify};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -84,9 +84,7 @@ impl<'a> Rotation<'a> {
 
     /// Turns until it is done. Whoever calls it says how long that may take.
     pub(super) async fn run(mut self) -> Result<Report, Error> {
-        let (events, mut heard) = Events::channel();
-        let Surroundings { clock, cancellation, .. } = self.around;
-        let retry = Retry::new(clock.clone(), cancellation.clone(), events).within(OUTAGE);
+        let retry = self.around.retry().within(OUTAGE);
         let mut outage = Outage::default();
         loop {
             let mishap = match self.turn().await {
@@ -116,11 +114,6 @@ impl<'a> Rotation<'a> {
                 format!("cannot {doing}: {}", plain(&error));
             // Another client was quicker, or an object was deleted: what is there by then decides.
             retry.pause(&mut outage, &doing, error).await?;
-            while let Ok(event) = heard.try_recv() {
-                if let Event::Retrying { doing, error } = event {
-                    self.tell(format!("cannot {doing}: {error}; retrying"));
-                }
-            }
         }
     }
 

@@ -2,22 +2,15 @@
 
 use super::{Mark, MarkError, Memory, Next, Tracked, key, next};
 use jiff::Timestamp;
-use jobwright_engine::{Answer, Clock, classify};
+use jobwright_engine::{Answer, Clock, Error, Outage, Refusal, Retry, bounded, classify};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, ApiResource, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// The field manager of marks and memories: never one that applies, so that no deployer conflicts with it.
 const FIELD_MANAGER: &str = "jobwright-mark";
-/// How long a failing call is retried.
-const LIMIT: Duration = Duration::from_mins(5);
-/// How long one call may take.
-const DEADLINE: Duration = Duration::from_secs(30);
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// The object on which a job remembers what it has marked. It outlives the release.
 #[derive(Clone, Copy, Debug)]
@@ -43,10 +36,18 @@ impl Keeper<'_> {
     }
 }
 
+/// The cluster, its time, and how failing calls are retried and reported.
+pub(crate) struct Cluster<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) clock: &'a Clock,
+    pub(crate) retry: Retry,
+}
+
 /// What a job marks, and where it remembers that.
 pub(crate) struct Marking<'a> {
-    client: &'a Client,
+    client: Client,
     clock: &'a Clock,
+    retry: Retry,
     namespace: &'a str,
     mark: &'a Mark,
     keeper: Keeper<'a>,
@@ -80,25 +81,29 @@ enum Mishap {
 impl<'a> Marking<'a> {
     /// Marks for a certificate, remembered on the Secret of its CA, which no server mounts.
     pub(crate) fn of_certificate(
-        (client, clock): (&'a Client, &'a Clock),
+        cluster: Cluster<'a>,
         namespace: &'a str,
         mark: &'a Mark,
         (secret, authority): (&str, &'a str),
     ) -> Self {
-        let keeper = Keeper::Secret(authority);
-        Self { client, clock, namespace, mark, keeper, key: key("init-cert", secret) }
+        Self::new(cluster, namespace, mark, Keeper::Secret(authority), key("init-cert", secret))
     }
 
     /// Marks for a backfill, remembered on the ConfigMap of its checkpoint.
     pub(crate) fn of_backfill(
-        (client, clock): (&'a Client, &'a Clock),
+        cluster: Cluster<'a>,
         namespace: &'a str,
         mark: &'a Mark,
         checkpoint: (&'a str, (&'a str, &'a str)),
     ) -> Self {
         let (name, label) = checkpoint;
-        let keeper = Keeper::ConfigMap(name, label);
-        Self { client, clock, namespace, mark, keeper, key: key("backfill", name) }
+        Self::new(cluster, namespace, mark, Keeper::ConfigMap(name, label), key("backfill", name))
+    }
+
+    fn new(cluster: Cluster<'a>, namespace: &'a str, mark: &'a Mark, keeper: Keeper<'a>, key: String) -> Self {
+        let Cluster { client, clock, retry } = cluster;
+        // A call that is given up may still be carried out, which its preconditions make harmless.
+        Self { client: bounded(client), clock, retry, namespace, mark, keeper, key }
     }
 
     /// Marks the ConfigMap, remembers that, and says whether a deploy was forced. Without the ConfigMap nothing is done.
@@ -118,13 +123,9 @@ impl<'a> Marking<'a> {
         key: &str,
     ) -> Result<Option<Option<String>>, MarkError> {
         let secrets = Api::<Secret>::namespaced(self.client.clone(), self.namespace);
-        let mut outage = Outage::default();
-        loop {
-            match timely(secrets.get_metadata_opt(name)).await {
-                Ok(found) => return Ok(found.map(|found| found.annotations().get(key).cloned())),
-                Err(error) => outage.pause(self.clock, format!("read Secret `{name}`"), error).await?,
-            }
-        }
+        let doing = format!("read Secret `{name}`");
+        let found = self.retry.call(&doing, || secrets.get_metadata_opt(name)).await.map_err(MarkError::Cluster)?;
+        Ok(found.map(|found| found.annotations().get(key).cloned()))
     }
 
     async fn until_done(&self, may_write: bool) -> Result<Noticed, MarkError> {
@@ -134,7 +135,13 @@ impl<'a> Marking<'a> {
                 Ok(Step::Done(noticed)) => return Ok(noticed),
                 Ok(Step::Again) => outage = Outage::default(),
                 Err(Mishap::Fatal(error)) => return Err(error),
-                Err(Mishap::Call { doing, error }) => outage.pause(self.clock, doing, error).await?,
+                // Another process may have been quicker: everything is read again.
+                Err(Mishap::Call { doing, error }) => match classify(&error) {
+                    Answer::Refused | Answer::LostLease => {
+                        return Err(MarkError::Cluster(Error::refused(doing, Refusal::from(error))));
+                    }
+                    _ => self.retry.pause(&mut outage, &doing, error).await.map_err(MarkError::Cluster)?,
+                },
             }
         }
     }
@@ -146,8 +153,8 @@ impl<'a> Marking<'a> {
         let (name, keeper_name) = (&self.mark.config_map, self.keeper.name());
         let reading = || calling(|| format!("read {kind} `{keeper_name}`"));
         // In this order: a mark that was remembered before the ConfigMap was read has been there before.
-        let keeper = timely(keepers.get_opt(keeper_name)).await.map_err(reading())?;
-        let found = timely(maps.get_opt(name)).await.map_err(calling(|| format!("read ConfigMap `{name}`")))?;
+        let keeper = keepers.get_opt(keeper_name).await.map_err(reading())?;
+        let found = maps.get_opt(name).await.map_err(calling(|| format!("read ConfigMap `{name}`")))?;
         let memory = keeper.as_ref().and_then(|keeper| Memory::of(&keeper.metadata, &self.key));
         let forced = |memory: Option<&Memory>| memory.and_then(|memory| memory.forced);
         let Some(found) = found else {
@@ -161,14 +168,14 @@ impl<'a> Marking<'a> {
             Next::Remember(memory) if !may_write => return Ok(Step::Done(done(Some(&memory)))),
             Next::Mark => {
                 // What another process has remembered since may be that this very mark was removed.
-                let now = timely(keepers.get_metadata_opt(keeper_name)).await.map_err(reading())?;
+                let now = keepers.get_metadata_opt(keeper_name).await.map_err(reading())?;
                 let version = |meta: Option<&ObjectMeta>| meta.and_then(|meta| meta.resource_version.clone());
                 let (before, now) =
                     (keeper.as_ref().map(|found| &found.metadata), now.as_ref().map(|now| &now.metadata));
                 if version(before) != version(now) {
                     return Ok(Step::Again);
                 }
-                let patched = timely(maps.patch(name, &parameters(), &self.patch(&tracked))).await;
+                let patched = maps.patch(name, &parameters(), &self.patch(&tracked)).await;
                 patched.map_err(calling(|| format!("mark ConfigMap `{name}`")))?;
             }
             Next::Remember(memory) => {
@@ -176,11 +183,11 @@ impl<'a> Marking<'a> {
                 match (keeper, self.keeper) {
                     (Some(mut keeper), _) => {
                         keeper.annotations_mut().insert(self.key.clone(), memory.write());
-                        timely(keepers.replace(keeper_name, &writing(), &keeper)).await.map_err(saving)?;
+                        keepers.replace(keeper_name, &writing(), &keeper).await.map_err(saving)?;
                     }
                     (None, Keeper::ConfigMap(_, label)) => {
                         let object = self.new_keeper(&resource, label, &memory);
-                        timely(keepers.create(&writing(), &object)).await.map_err(saving)?;
+                        keepers.create(&writing(), &object).await.map_err(saving)?;
                     }
                     (None, Keeper::Secret(_)) => {
                         let unsaved = Some((self.key.clone(), memory.write()));
@@ -223,35 +230,4 @@ fn writing() -> PostParams {
 
 fn calling(doing: impl FnOnce() -> String) -> impl FnOnce(kube::Error) -> Mishap {
     |error| Mishap::Call { doing: doing(), error }
-}
-
-/// Gives a call up that is not answered. It may still be carried out, which its preconditions make harmless.
-async fn timely<T>(call: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
-    let late = || std::io::Error::new(std::io::ErrorKind::TimedOut, format!("no answer within {DEADLINE:?}"));
-    tokio::time::timeout(DEADLINE, call).await.unwrap_or_else(|_| Err(kube::Error::Service(late().into())))
-}
-
-/// Calls that keep failing.
-#[derive(Default)]
-struct Outage {
-    since: Option<Timestamp>,
-    times: u32,
-}
-
-impl Outage {
-    /// Waits before everything is read again; gives the error back where that changes nothing.
-    async fn pause(&mut self, clock: &Clock, doing: String, error: kube::Error) -> Result<(), MarkError> {
-        let now = clock.now();
-        let failing: Duration = now.duration_since(*self.since.get_or_insert(now)).try_into().unwrap_or_default();
-        let backoff = FIRST_PAUSE.saturating_mul(1 << self.times.min(6)).min(LONGEST_PAUSE);
-        let pause = match classify(&error) {
-            _ if failing >= LIMIT => return Err(MarkError::Cluster { doing, source: error.into() }),
-            Answer::Conflict | Answer::AlreadyExists | Answer::NotFound => FIRST_PAUSE,
-            Answer::TryAgain(after) => after.unwrap_or(backoff),
-            _ => return Err(MarkError::Cluster { doing, source: error.into() }),
-        };
-        self.times += 1;
-        tokio::time::sleep(pause).await;
-        Ok(())
-    }
 }

@@ -1,26 +1,29 @@
-//! Who is left in a process group, as `/proc` tells it.
+//! What is left in a process group, as `/proc` tells it.
 
 use rustix::process::Pid;
 
-/// Whether anything in a group runs besides its leader, who has ended and has not been reaped.
+/// Whether anything in a group runs that is none of these. The leader is this process, or a child of it that has not been
+/// reaped.
 ///
 /// None where that cannot be known: without a `/proc`, or with that of another PID namespace.
-pub(super) fn has_others(group: Pid) -> Option<bool> {
+pub(super) fn has_others(group: Pid, known: &[Pid]) -> Option<bool> {
     let group = group.as_raw_nonzero().get();
+    let known: Vec<i32> = known.iter().map(|id| id.as_raw_nonzero().get()).collect();
     let leader = Stat::read(&group.to_string())?;
-    if leader.group != group || leader.parent != rustix::process::getpid().as_raw_nonzero().get() {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    if leader.group != group || (leader.parent != own && group != own) {
         return None;
     }
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
     let ids = processes.filter_map(|entry| entry.file_name().into_string().ok()?.parse::<i32>().ok());
-    let mut others = ids.filter(|id| *id != group).filter_map(|id| Stat::read(&id.to_string()));
+    let mut others = ids.filter(|id| !known.contains(id)).filter_map(|id| Stat::read(&id.to_string()));
     Some(others.any(|stat| stat.group == group && stat.runs))
 }
 
 /// What `/proc/ID/stat` says, see proc_pid_stat(5).
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
-    /// Whether it is more than an entry that nobody has reaped.
+    /// Whether it is more than an entry that has not been reaped.
     runs: bool,
     parent: i32,
     group: i32,
@@ -53,7 +56,8 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_somebody_else_is_not_judged() {
-        assert_eq!(has_others(rustix::process::getpid()), None, "its leader is not a child of this process");
+    fn a_group_of_another_process_is_not_judged() {
+        let parent = rustix::process::getppid().unwrap();
+        assert_eq!(has_others(parent, &[parent]), None, "its leader is not a child of this process");
     }
 }

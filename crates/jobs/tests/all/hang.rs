@@ -113,7 +113,7 @@ async fn a_backfill_that_loses_its_lock_stops_immediately_and_writes_nothing_mor
     let task = Task { waits: Vec::new(), ..task(&directory) };
     // Each page takes a while, and soon nothing can be renewed any more.
     stage.faults.on(|call| call.verb == "list").fail(Fault::Slow(Duration::from_secs(4)));
-    let name = task.needs(&stage.stranger(), "default").await.unwrap().lock.unwrap();
+    let name = task.needs(&stage.stranger(), "default", &stage.retry()).await.unwrap().lock.unwrap();
     let clock = stage.surroundings().clock;
     let retry = Retry::new(clock, CancellationToken::new(), jobwright_engine::Events::nowhere());
     let broken = async {

@@ -5,7 +5,7 @@
 
 mod bundles;
 mod crash;
-mod force;
+pub(crate) mod force;
 mod force_crash;
 mod model;
 mod openssl;

@@ -6,5 +6,6 @@ mod command;
 mod grow_volume;
 mod hang;
 mod init_cert;
+mod lasting;
 mod release;
 mod support;

@@ -30,12 +30,12 @@ async fn backfill(arguments: &arguments::Backfill, is_watched: bool) -> Result<(
     let task = read::task(arguments)?;
     let connection = cluster::connect(&arguments.cluster, None).await?;
     if arguments.print_rbac {
-        let needs = task.needs(&connection.client, &connection.namespace).await.map_err(failed)?;
+        let needs = task.needs(&connection.client, &connection.namespace, &connection.retry()).await.map_err(failed)?;
         print(&needs.to_yaml())?;
         return Ok(());
     }
     if arguments.dry_run {
-        let (_, kinds) = task.backfill.discover(&connection.client).await.map_err(failed)?;
+        let (_, kinds) = task.backfill.discover(&connection.client, &connection.retry()).await.map_err(failed)?;
         shown::show_kinds(&kinds, arguments.output.output);
         return Ok(());
     }
@@ -174,7 +174,7 @@ fn failed(error: Error) -> Failure {
         Error::UnknownKind(_) | Error::Open(_) | Error::Sink(_) => Kind::Usage,
         Error::Checkpoint(error) if error.place.starts_with("configmap:") => Kind::Cluster,
         Error::Checkpoint(_) => Kind::Usage,
-        Error::Discovery(_) | Error::Lock(_) | Error::Mark(MarkError::Cluster { .. }) => Kind::Cluster,
+        Error::Discovery(_) | Error::Lock(_) | Error::Mark(MarkError::Cluster(_)) => Kind::Cluster,
         Error::Cancelled => Kind::Cancelled,
         _ => Kind::Negative,
     };

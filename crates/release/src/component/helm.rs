@@ -7,7 +7,7 @@ pub use releases::Driver;
 pub(crate) use releases::{HelmReleases, Revision};
 pub(super) use running::{Machine, Running};
 
-use jobwright_engine::{DeployContext, Failure};
+use jobwright_engine::{DeployContext, Failure, Mask};
 use jobwright_jobs::process::{Group, Output};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -106,7 +106,9 @@ async fn answer(mut command: tokio::process::Command) -> std::io::Result<(ExitSt
             lines.push(line);
         }
     };
-    let ended = Group::spawn(&mut command)?.attend(&CancellationToken::new(), Duration::ZERO, hear).await?;
+    // An answer is parsed, so nothing in it is replaced.
+    let mask = Mask::default();
+    let ended = Group::spawn(&mut command)?.attend(&CancellationToken::new(), Duration::ZERO, &mask, hear).await?;
     Ok((ended.status, output, errors))
 }
 

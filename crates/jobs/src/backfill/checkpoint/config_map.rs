@@ -1,18 +1,17 @@
 //! A checkpoint in a ConfigMap, written by compare-and-swap.
 
 use super::{Checkpoint, CheckpointError, CheckpointStore};
-use jobwright_engine::{Answer, Clock, Events, Outage, Refusal, Retry, async_trait, bounded, classify};
+use jobwright_engine::{Answer, Outage, Refusal, Retry, async_trait, bounded, classify};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::Mutex;
-use tokio_util::sync::CancellationToken;
 
 /// How much time there is between two writes: a cluster has others to serve.
 const PACE: Duration = Duration::from_secs(5);
-/// How long a write is retried: batches wait for it.
+/// How long a call is retried: batches wait for it.
 const RETRIED: Duration = Duration::from_secs(30);
 const KEY: &str = "checkpoint";
 /// On every checkpoint.
@@ -28,11 +27,10 @@ pub struct ConfigMapCheckpoint {
 }
 
 impl ConfigMapCheckpoint {
-    /// A checkpoint in this ConfigMap.
-    pub fn new(client: &Client, namespace: &str, name: &str, clock: &Clock) -> Self {
-        let retry = Retry::new(clock.clone(), CancellationToken::new(), Events::nowhere()).within(RETRIED);
+    /// A checkpoint in this ConfigMap. Calls are retried for at most 30 s, because batches wait for them.
+    pub fn new(client: &Client, namespace: &str, name: &str, retry: Retry) -> Self {
         let maps = Api::namespaced(bounded(client), namespace);
-        Self { maps, name: name.to_owned(), retry, seen: Mutex::new(None) }
+        Self { maps, name: name.to_owned(), retry: retry.within(RETRIED), seen: Mutex::new(None) }
     }
 
     fn error(&self, doing: &'static str, problem: impl Into<String>) -> CheckpointError {
@@ -62,7 +60,8 @@ impl ConfigMapCheckpoint {
 #[async_trait]
 impl CheckpointStore for ConfigMapCheckpoint {
     async fn load(&self) -> Result<Option<Checkpoint>, CheckpointError> {
-        let found = self.retry.call("read it", || self.maps.get_opt(&self.name)).await;
+        let doing = format!("read the checkpoint `{}`", self.name);
+        let found = self.retry.call(&doing, || self.maps.get_opt(&self.name)).await;
         let found = found.map_err(|error| self.error("read", error.whole_message()))?;
         let checkpoint = found.as_ref().and_then(read);
         *self.seen.lock().await = found;
@@ -87,7 +86,8 @@ impl CheckpointStore for ConfigMapCheckpoint {
                 *seen = found;
             }
             is_repeated = true;
-            let paused = self.retry.pause(&mut outage, "write it", error).await;
+            let doing = format!("write the checkpoint `{}`", self.name);
+            let paused = self.retry.pause(&mut outage, &doing, error).await;
             paused.map_err(|error| self.error("write", error.whole_message()))?;
         }
     }

@@ -28,12 +28,9 @@ impl Play {
     fn store(&self) -> Arc<dyn CheckpointStore> {
         match self.kept {
             Kept::File => Arc::new(FileCheckpoint::new(self.directory.path().join("checkpoint"))),
-            Kept::ConfigMap => Arc::new(ConfigMapCheckpoint::new(
-                &self.stage.stranger(),
-                "default",
-                "progress",
-                &self.stage.surroundings().clock,
-            )),
+            Kept::ConfigMap => {
+                Arc::new(ConfigMapCheckpoint::new(&self.stage.stranger(), "default", "progress", self.stage.retry()))
+            }
         }
     }
 

@@ -146,7 +146,7 @@ async fn a_token_that_is_replaced_while_it_runs_is_used() {
         let arrived = server.accepted().into_values().flatten().collect();
         compare(&read_lines(&String::from_utf8(arrived).unwrap()), &stage.expected(&PATHS[..1]).await, "in the end");
         if in_secret {
-            let needs = task.needs(&stage.stranger(), "default").await.unwrap();
+            let needs = task.needs(&stage.stranger(), "default", &stage.retry()).await.unwrap();
             assert!(needs.secrets.contains("sink"));
         }
     }

@@ -54,7 +54,11 @@ async fn one_at_a_time_holds_the_lock_and_the_other_waits_or_gives_up() {
     let (one, two) = tokio::join!(carry_out(&lab, &task, "one"), carry_out(&lab, &task, "two"));
     assert!(one.unwrap().complete && two.unwrap().complete);
 
-    let name = task.needs(&lab.client(), "default").await.unwrap().lock.unwrap();
+    let drydock = lab.drydock.clone();
+    let clock = jobwright_engine::Clock::new(move || drydock.now());
+    let events = jobwright_engine::Events::nowhere();
+    let retry = jobwright_engine::Retry::new(clock.clone(), CancellationToken::new(), events.clone());
+    let name = task.needs(&lab.client(), "default", &retry).await.unwrap().lock.unwrap();
     let claim = jobwright_engine::Claim {
         namespace: "default".to_owned(),
         name,
@@ -62,9 +66,6 @@ async fn one_at_a_time_holds_the_lock_and_the_other_waits_or_gives_up() {
         labels: std::collections::BTreeMap::new(),
         patience: Duration::ZERO,
     };
-    let drydock = lab.drydock.clone();
-    let clock = jobwright_engine::Clock::new(move || drydock.now());
-    let events = jobwright_engine::Events::nowhere();
     let lease = jobwright_engine::Lease::take(&lab.client(), claim, &clock, &events).await.unwrap();
     let impatient = Task { lock_wait: Duration::from_secs(30), ..task.clone() };
     let error = carry_out(&lab, &impatient, "three").await.unwrap_err();

@@ -1,7 +1,7 @@
 //! A cluster with objects and secrets in it, a sink that misbehaves on demand, and the judge of what arrived.
 
 use jobwright_drydock::{Builder, Drydock, Faults};
-use jobwright_engine::{Clock, async_trait};
+use jobwright_engine::{Clock, Events, Retry, async_trait};
 use jobwright_jobs::backfill::{
     Backfill, Batch, BatchLimits, CheckpointStore, Listener, Note, Patience, Problem, Remedy, Sink, SinkError, Summary,
     Surroundings,
@@ -71,6 +71,11 @@ impl Stage {
         let mut surroundings = Surroundings::new(client, Clock::new(move || drydock.now()));
         surroundings.listener = Listener::new(move |note: Note| notes.lock().unwrap().push(note.to_string()));
         surroundings
+    }
+
+    /// Retries that nobody hears of.
+    pub(crate) fn retry(&self) -> Retry {
+        Retry::new(self.surroundings().clock, CancellationToken::new(), Events::nowhere())
     }
 
     pub(crate) async fn run(&self, backfill: &Backfill, sink: &Arc<Collector>) -> Summary {

@@ -91,7 +91,7 @@ fn write(
 ) -> Option<String> {
     let style = match note {
         _ if loudness == Loudness::Quiet => return None,
-        Note::Retrying { .. } | Note::Resending { .. } if loudness != Loudness::Verbose => {
+        Note::Retrying { .. } | Note::Resending { .. } | Note::Ending { .. } if loudness != Loudness::Verbose => {
             let is_new = last_retry
                 .is_none_or(|last| Duration::try_from(now.duration_since(last)).is_ok_and(|since| since >= SAY));
             if !is_new {

@@ -49,7 +49,7 @@ impl ChartComponent {
         let stop = context.cancellation().child_token();
         let mut is_overdue = false;
         let ended = {
-            let mut attending = pin!(group.attend(&stop, GRACE, hear));
+            let mut attending = pin!(group.attend(&stop, GRACE, context.mask(), hear));
             let mut limit = pin!(tokio::time::sleep(self.limit()));
             loop {
                 tokio::select! {
