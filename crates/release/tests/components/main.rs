@@ -9,3 +9,4 @@ mod intent;
 mod prune;
 mod removed;
 mod stage;
+mod wait;
