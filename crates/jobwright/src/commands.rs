@@ -1,5 +1,6 @@
 //! What the commands do: one file a command.
 
+mod attention;
 mod backfill;
 mod cascade;
 mod demo;
@@ -14,6 +15,9 @@ mod run;
 mod session;
 mod signals;
 mod task;
+mod watchdog;
+
+pub(crate) use watchdog::{WATCH_GROUP, run as watch_group};
 
 use crate::arguments::{self, Arguments, Command};
 use crate::failure::{ErrorExt as _, Failure, Kind};

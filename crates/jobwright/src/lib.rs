@@ -17,6 +17,9 @@ use std::process::ExitCode;
 /// Runs the command line and gives its exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let typed: Vec<OsString> = arguments.into_iter().collect();
+    if typed.get(1).is_some_and(|word| word == commands::WATCH_GROUP) {
+        return commands::watch_group();
+    }
     let parsed = command().try_get_matches_from(&typed).and_then(|matches| Arguments::from_arg_matches(&matches));
     let arguments = match parsed {
         Ok(arguments) => arguments,

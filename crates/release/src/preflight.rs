@@ -2,7 +2,7 @@
 
 use crate::component::{Caller, Kinds, Manifest, Resource, load};
 use crate::plan::{self, Job, PlanFile, PodPolicies, Source, Work, WorkloadKind};
-use jobwright_engine::{Condition, Retry};
+use jobwright_engine::{Condition, Failure, Retry};
 use jobwright_jobs::access::{Permission, Permissions};
 use jobwright_jobs::init_cert::{Dialling, Stage};
 use kube::Client;
@@ -11,26 +11,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The permissions that a plan needs, by namespace; those about objects of no namespace are with the release's. Charts
 /// are helm's own business. Manifests that cannot be read, and kinds that the cluster does not serve, are left to the
-/// deploy, which reports them.
+/// deploy, which reports them. Fails as soon as the cluster cannot be asked for its kinds.
 pub async fn permissions(
     file: &PlanFile,
     client: &Client,
     retry: Retry,
     dialling: &Dialling,
-) -> BTreeMap<String, BTreeSet<Permission>> {
+) -> Result<BTreeMap<String, BTreeSet<Permission>>, Failure> {
     let mut needs =
         Needs { file, caller: Caller::new(client.clone(), retry), kinds: Kinds::default(), wanted: BTreeMap::new() };
     needs.add_engine();
     for component in &file.plan.components {
         match &component.source {
             Source::Chart { .. } => needs.here().add("", "secrets", &["list", "get", "create", "update", "delete"]),
-            Source::Manifests(manifests) => needs.add_manifests(manifests).await,
+            Source::Manifests(manifests) => needs.add_manifests(manifests).await?,
         }
     }
     for job in &file.plan.jobs {
-        needs.add_job(job, dialling).await;
+        needs.add_job(job, dialling).await?;
     }
-    needs.wanted.into_iter().map(|(namespace, wanted)| (namespace, wanted.into_set())).collect()
+    Ok(needs.wanted.into_iter().map(|(namespace, wanted)| (namespace, wanted.into_set())).collect())
 }
 
 /// Permissions in the making.
@@ -70,19 +70,20 @@ impl Needs<'_> {
     }
 
     /// Objects are applied (get, create, patch), compared (list), waited for (watch) and pruned (delete).
-    async fn add_manifests(&mut self, manifests: &plan::Manifests) {
-        let Ok(objects) = load(&self.file.resolve(&manifests.path)) else { return };
+    async fn add_manifests(&mut self, manifests: &plan::Manifests) -> Result<(), Failure> {
+        let Ok(objects) = load(&self.file.resolve(&manifests.path)) else { return Ok(()) };
         let of_kind: &[&str] = if manifests.wait { &["create", "list", "watch"] } else { &["create", "list"] };
         let verbs = Verbs { of_kind, of_object: &["get", "patch", "delete"] };
         let defined: Vec<Resource> = objects.iter().flat_map(Manifest::defines).collect();
         for object in &objects {
             let Manifest { api_version, kind, name, namespace, .. } = object;
             let own = defined.iter().find(|one| one.api.api_version == *api_version && one.api.kind == *kind);
-            let found = self.kinds.find(&self.caller, api_version, kind).await.unwrap_or_default();
+            let found = self.kinds.find(&self.caller, api_version, kind).await?;
             if let Some(resource) = found.as_ref().or(own) {
                 self.add_object(resource, namespace.as_deref(), name, &verbs);
             }
         }
+        Ok(())
     }
 
     fn add_object(&mut self, resource: &Resource, namespace: Option<&str>, name: &str, verbs: &Verbs<'_>) {
@@ -98,12 +99,12 @@ impl Needs<'_> {
         }
     }
 
-    async fn add_job(&mut self, job: &Job, dialling: &Dialling) {
+    async fn add_job(&mut self, job: &Job, dialling: &Dialling) -> Result<(), Failure> {
         match &job.work {
-            Work::Pod { policies, .. } => self.add_conditions(policies).await,
+            Work::Pod { policies, .. } => self.add_conditions(policies).await?,
             Work::PodFrom { policies, .. } => {
                 self.here().add("apps", "deployments", &["get"]);
-                self.add_conditions(policies).await;
+                self.add_conditions(policies).await?;
             }
             // What it lists is reported when it does: kinds are known only then, and some may be skipped.
             Work::Backfill { backfill, .. } if backfill.has_secrets() => self.here().add("", "secrets", &["get"]),
@@ -116,8 +117,8 @@ impl Needs<'_> {
             Work::Adopt { adopt, .. } => {
                 let verbs = Verbs { of_kind: &[], of_object: &["get", "patch"] };
                 for object in &adopt.objects {
-                    let found = self.kinds.find(&self.caller, &object.api_version, &object.kind).await;
-                    if let Some(resource) = found.unwrap_or_default() {
+                    let found = self.kinds.find(&self.caller, &object.api_version, &object.kind).await?;
+                    if let Some(resource) = found {
                         self.add_object(&resource, object.namespace.as_deref(), &object.name, &verbs);
                     }
                 }
@@ -136,40 +137,57 @@ impl Needs<'_> {
                 }
             }
         }
+        Ok(())
     }
 
-    async fn add_conditions(&mut self, policies: &PodPolicies) {
+    async fn add_conditions(&mut self, policies: &PodPolicies) -> Result<(), Failure> {
         for condition in &policies.skip_if {
-            if let Some(resource) = self.kind_of(condition).await {
+            if let Some(resource) = self.kind_of(condition).await? {
                 self.add_object(&resource, None, &condition.name, &Verbs { of_kind: &[], of_object: &["get"] });
             }
         }
+        Ok(())
     }
 
     /// The kind of a condition: in the core group, or wherever the cluster has it, if its version is not given.
-    async fn kind_of(&self, condition: &Condition) -> Option<Resource> {
+    async fn kind_of(&self, condition: &Condition) -> Result<Option<Resource>, Failure> {
         let api_version = condition.api_version.as_deref();
-        let found = self.kinds.find(&self.caller, api_version.unwrap_or("v1"), &condition.kind).await.ok()?;
+        let found = self.kinds.find(&self.caller, api_version.unwrap_or("v1"), &condition.kind).await?;
         if found.is_some() || api_version.is_some() {
-            return found;
+            return Ok(found);
         }
-        let discovery = Discovery::new(self.caller.client().clone()).run_aggregated().await.ok()?;
+        let discover = || Discovery::new(self.caller.client().clone()).run_aggregated();
+        let discovery = self.caller.call("discover the kinds of the cluster", discover).await?;
         let mut all = discovery.groups().flat_map(kube::discovery::ApiGroup::recommended_resources);
-        let (api, _) = all.find(|(resource, _)| resource.kind == condition.kind)?;
-        self.kinds.find(&self.caller, &api.api_version, &condition.kind).await.ok()?
+        match all.find(|(resource, _)| resource.kind == condition.kind) {
+            Some((api, _)) => self.kinds.find(&self.caller, &api.api_version, &condition.kind).await,
+            None => Ok(None),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jobwright_drydock::Drydock;
-    use jobwright_engine::{Clock, Events};
+    use jobwright_drydock::{Drydock, Fault, Faults};
+    use jobwright_engine::{Clock, Events, RETRY_LIMIT};
     use jobwright_jobs::access::roles;
     use tokio_util::sync::CancellationToken;
 
     /// The roles that a plan needs, in a directory with these files.
     async fn roles_for(rest: &str, files: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let permissions = permissions_for(rest, files, &Faults::new(0)).await.unwrap();
+        let role = |(namespace, wanted): (&String, &BTreeSet<Permission>)| {
+            (namespace.clone(), roles("jobwright-shop", namespace, wanted))
+        };
+        permissions.iter().map(role).collect()
+    }
+
+    async fn permissions_for(
+        rest: &str,
+        files: &[(&str, &str)],
+        faults: &Faults,
+    ) -> Result<BTreeMap<String, BTreeSet<Permission>>, Failure> {
         let directory = tempfile::tempdir().unwrap();
         for (name, text) in files {
             std::fs::write(directory.path().join(name), text).unwrap();
@@ -177,13 +195,9 @@ mod tests {
         let head = "apiVersion: jobwright.io/v1alpha1\nkind: Plan\nrelease: {name: shop, namespace: shop}\n";
         let file = PlanFile::parse(&directory.path().join("p"), &format!("{head}{rest}")).unwrap();
         let drydock = Drydock::new();
-        let client = Client::new(drydock.clone(), "shop");
+        let client = Client::new(faults.around(drydock.clone()), "shop");
         let retry = Retry::new(Clock::new(move || drydock.now()), CancellationToken::new(), Events::nowhere());
-        let permissions = permissions(&file, &client, retry, &Dialling::Not(String::new())).await;
-        let role = |(namespace, wanted): (&String, &BTreeSet<Permission>)| {
-            (namespace.clone(), roles("jobwright-shop", namespace, wanted))
-        };
-        permissions.iter().map(role).collect()
+        permissions(&file, &client, retry, &Dialling::Not(String::new())).await
     }
 
     /// The verbs of a resource in a role.
@@ -259,6 +273,26 @@ mod tests {
         assert_eq!(verbs(&roles["shop"], "secrets"), "get");
         assert_eq!(verbs(&roles["shop"], "ingresses"), "get");
         assert_eq!(verbs(&roles["shop"], "nodes"), "get");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn kinds_that_cannot_be_discovered_are_an_error_after_the_first_outage() {
+        let objects = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: api}}\n---\n\
+            {apiVersion: v1, kind: Service, metadata: {name: api}}\n---\n\
+            {apiVersion: batch/v1, kind: Job, metadata: {name: api}}\n";
+        let condition = "jobs:\n- {id: m, phase: pre, pod: {template: {spec: {}}}, \
+            skipIf: [{kind: Ingress, name: i, jsonPath: '{.a}', equals: 1}]}\n";
+        for (plan, path, expected) in [
+            ("components:\n- {name: api, manifests: {path: a.yaml}}\n", "/api", "discover the kinds of `apps/v1`"),
+            (condition, "/apis", "discover the kinds of the cluster"),
+        ] {
+            let faults = Faults::new(0);
+            faults.on(move |call| call.resource.starts_with(path)).fail(Fault::Unavailable);
+            let begun = tokio::time::Instant::now();
+            let failed = permissions_for(plan, &[("a.yaml", objects)], &faults).await.unwrap_err();
+            assert_eq!(failed.to_string(), format!("cannot {expected}, retried for 5m"));
+            assert_eq!(begun.elapsed().as_secs(), RETRY_LIMIT.as_secs(), "once, not for each API version");
+        }
     }
 
     #[tokio::test]

@@ -21,7 +21,7 @@ pub(crate) struct Deploy {
     /// Deploy components even if they are unchanged
     #[arg(long)]
     pub(crate) redeploy: bool,
-    /// Cancel the deploy after this time, including the wait for the lock
+    /// Cancel the deploy after this time, counted from the start of the command
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<Period>,
     /// Recover pending Helm releases; make sure that no helm is running
@@ -76,7 +76,7 @@ pub(crate) struct Run {
     /// Run it again, even if it has succeeded
     #[arg(long, visible_alias = "force")]
     pub(crate) again: bool,
-    /// Cancel the run after this time, including the wait for the lock
+    /// Cancel the run after this time, counted from the start of the command
     #[arg(long, value_name = "DURATION")]
     pub(crate) timeout: Option<Period>,
     /// Show what would be done and why, without doing it

@@ -1,6 +1,7 @@
 //! `jobwright deploy`: a release, component by component, with its jobs before and after.
 
-use super::session;
+use super::attention::Attention;
+use super::session::{self, Prepared};
 use super::task::Task;
 use crate::arguments;
 use crate::cluster;
@@ -19,10 +20,17 @@ pub(super) fn run(arguments: &arguments::Deploy) -> Result<(), Failure> {
 async fn deploy(arguments: &arguments::Deploy, is_watched: bool) -> Result<(), Failure> {
     let file = session::read_plan(&arguments.plan, &arguments.cluster)?;
     session::check_selection(&file, &arguments.selection)?;
-    let connection = cluster::connect(&arguments.cluster, file.path.parent()).await?;
-    let helm = session::find_helm(&file, &connection).await?;
-    session::check_permissions(&file, &connection).await?;
-    let prepared = session::ensure_namespace(&file.plan.release.namespace, &connection).await?;
+    let mut attention = Attention::begin(arguments.timeout)?;
+    let prepared = Prepared::default();
+    let connecting = cluster::connect(&arguments.cluster, file.path.parent());
+    let connection = attention.before_deploy(&prepared, connecting).await?;
+    let preparing = async {
+        let helm = session::find_helm(&file, &connection).await?;
+        session::check_permissions(&file, &connection).await?;
+        session::ensure_namespace(&file.plan.release.namespace, &connection, &prepared).await?;
+        Ok(helm)
+    };
+    let helm = attention.before_deploy(&prepared, preparing).await?;
 
     let settings = session::settings(&file, &arguments.selection, arguments.guards);
     let abandon = settings.abandon.clone();
@@ -32,7 +40,6 @@ async fn deploy(arguments: &arguments::Deploy, is_watched: bool) -> Result<(), F
         unlock: arguments.unlock,
         ..session::deployment(&file, &connection, helm, settings)?
     };
-    let limit = arguments.timeout.map(jobwright_release::Period::duration);
     let task = Task { connection: &connection, output: arguments.output, is_watched, prepared, abandon };
-    task.attend(limit, async |cancellation, events| deployment.deploy(cancellation, events).await).await
+    task.attend(attention, async |cancellation, events| deployment.deploy(cancellation, events).await).await
 }

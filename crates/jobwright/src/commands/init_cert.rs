@@ -91,7 +91,7 @@ async fn see_to_it(arguments: &arguments::InitCert) -> Result<(), Failure> {
     let namespace = options.namespace.as_str();
     let dialling = dialling(arguments, &connection, namespace);
     if connection.is_drydock {
-        session::ensure_namespace(namespace, &connection).await?;
+        session::ensure_namespace(namespace, &connection, &session::Prepared::default()).await?;
     }
     let wanted = permissions(&options, &dialling, arguments.check);
     session::require(&connection, namespace, &role(&options), "init-cert", wanted).await?;

@@ -1,7 +1,8 @@
 //! `jobwright run`: one job of a release, without deploying its component.
 
+use super::attention::Attention;
 use super::plan::Wish;
-use super::session;
+use super::session::{self, Prepared};
 use super::task::Task;
 use crate::arguments;
 use crate::cluster;
@@ -26,14 +27,20 @@ async fn run_job(arguments: &arguments::Run, is_watched: bool) -> Result<(), Fai
         let wish = Wish { force: arguments.again, redeploy: true, unlock: false };
         return super::plan::preview(&file, &arguments.cluster, settings, &wish, arguments.output).await;
     }
-    let connection = cluster::connect(&arguments.cluster, file.path.parent()).await?;
-    session::check_permissions(&file, &connection).await?;
-    let prepared = session::ensure_namespace(&file.plan.release.namespace, &connection).await?;
-    let helm = if connection.is_drydock { None } else { session::find_helm(&file, &connection).await.ok().flatten() };
+    let mut attention = Attention::begin(arguments.timeout)?;
+    let prepared = Prepared::default();
+    let connecting = cluster::connect(&arguments.cluster, file.path.parent());
+    let connection = attention.before_deploy(&prepared, connecting).await?;
+    let preparing = async {
+        session::check_permissions(&file, &connection).await?;
+        session::ensure_namespace(&file.plan.release.namespace, &connection, &prepared).await?;
+        let is_reachable = !connection.is_drydock;
+        Ok(if is_reachable { session::find_helm(&file, &connection).await.ok().flatten() } else { None })
+    };
+    let helm = attention.before_deploy(&prepared, preparing).await?;
     let abandon = settings.abandon.clone();
     let deployment = Deployment { force: arguments.again, ..session::deployment(&file, &connection, helm, settings)? };
     let task = Task { connection: &connection, output: arguments.output, is_watched, prepared, abandon };
-    let limit = arguments.timeout.map(jobwright_release::Period::duration);
-    task.attend(limit, async |cancellation, events| deployment.run_job(&arguments.job, cancellation, events).await)
+    task.attend(attention, async |cancellation, events| deployment.run_job(&arguments.job, cancellation, events).await)
         .await
 }

@@ -10,6 +10,7 @@ use jobwright_jobs::access::{self, Permission};
 use jobwright_release::{Deployment, Driver, Helm, PlanFile, preflight, second_id};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
@@ -143,7 +144,8 @@ pub(super) async fn check_permissions(file: &PlanFile, connection: &Connection) 
     let name = format!("jobwright-{}", release.name);
     let dialling = connection.dialling(&release.namespace);
     let client = jobwright_engine::bounded(&connection.client);
-    for (namespace, wanted) in preflight::permissions(file, &client, connection.retry(), &dialling).await {
+    let wanted = preflight::permissions(file, &client, connection.retry(), &dialling).await;
+    for (namespace, wanted) in wanted.or_fail(Kind::Cluster)? {
         require(connection, &namespace, &name, "the deploy", wanted).await?;
     }
     Ok(())
@@ -173,42 +175,54 @@ pub(super) async fn require(
 /// What was done to the cluster before the deploy itself.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
-    /// The namespace that was created.
-    namespace: Option<String>,
+    namespace: RefCell<Creation>,
+}
+
+/// Whether a namespace was created.
+#[derive(Debug, Default)]
+enum Creation {
+    #[default]
+    No,
+    /// It was asked for, and not answered.
+    Asked(String),
+    Done(String),
 }
 
 impl Prepared {
     /// What is different in the cluster if the deploy has not begun.
     pub(super) fn summary(&self) -> String {
-        match &self.namespace {
-            Some(name) => format!("namespace `{name}` was created, nothing else was changed"),
-            None => "nothing was changed".to_owned(),
+        match &*self.namespace.borrow() {
+            Creation::Done(name) => format!("namespace `{name}` was created, nothing else was changed"),
+            Creation::Asked(name) => format!("namespace `{name}` may have been created, nothing else was changed"),
+            Creation::No => "nothing was changed".to_owned(),
         }
     }
 }
 
 /// Creates a namespace, if it does not exist.
-pub(super) async fn ensure_namespace(name: &str, connection: &Connection) -> Result<Prepared, Failure> {
+pub(super) async fn ensure_namespace(name: &str, connection: &Connection, prepared: &Prepared) -> Result<(), Failure> {
     let (namespaces, retry) = (Api::<Namespace>::all(connection.bounded()), connection.retry());
     match retry.call(&format!("read namespace `{name}`"), || namespaces.get_opt(name)).await {
         Ok(None) => {}
-        Ok(Some(_)) => return Ok(Prepared::default()),
+        Ok(Some(_)) => return Ok(()),
         // An identity without permission to read namespaces works in one that exists.
-        Err(error) if error.forbidden().is_some() => return Ok(Prepared::default()),
+        Err(error) if error.forbidden().is_some() => return Ok(()),
         Err(error) => return Err(failed(error)),
     }
     let namespace = Namespace {
         metadata: kube::core::ObjectMeta { name: Some(name.to_owned()), ..kube::core::ObjectMeta::default() },
         ..Namespace::default()
     };
+    prepared.namespace.replace(Creation::Asked(name.to_owned()));
     let create = || async {
         match namespaces.create(&PostParams::default(), &namespace).await {
-            Err(error) if classify(&error) == Answer::AlreadyExists => Ok(None),
-            created => created.map(|_| Some(name.to_owned())),
+            Err(error) if classify(&error) == Answer::AlreadyExists => Ok(Creation::No),
+            created => created.map(|_| Creation::Done(name.to_owned())),
         }
     };
     let created = retry.call(&format!("create namespace `{name}`, which does not exist"), create).await;
-    Ok(Prepared { namespace: created.map_err(failed)? })
+    prepared.namespace.replace(created.map_err(failed)?);
+    Ok(())
 }
 
 /// A plan on a cluster, to be deployed without exceptions.
@@ -251,6 +265,7 @@ pub(super) fn settings(file: &PlanFile, selection: &arguments::Selection, guards
         upgrade_from: file.plan.release.upgrade_from.clone(),
         allow: Exceptions { skip_version: guards.allow_skip_version, older: guards.allow_older },
         follow_logs: true,
+        watchdog: super::watchdog::find(),
         ..Settings::default()
     }
 }

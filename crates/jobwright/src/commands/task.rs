@@ -1,14 +1,13 @@
 //! A deploy or a run of a job while it is carried out: progress, signals, a time limit, and the report at its end.
 
+use super::attention::{Attention, Interruption};
 use super::session::{self, Prepared};
-use super::signals::Signals;
 use crate::arguments::{self, Format};
 use crate::cluster::Connection;
-use crate::failure::{ErrorExt as _, Failure, Kind};
+use crate::failure::{Failure, Kind};
 use crate::output::progress::{self, Loudness};
 use crate::output::{self, report};
 use jobwright_engine::{ComponentFailure, DeployOutcome, Error, Event, Events, JobOutcome, Report};
-use jobwright_release::Period;
 use std::future::Future;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +30,7 @@ impl Task<'_> {
     /// Carries out work that can be cancelled and followed, and reports its result.
     pub(super) async fn attend<F>(
         &self,
-        limit: Option<Duration>,
+        mut attention: Attention,
         work: impl FnOnce(CancellationToken, Events) -> F,
     ) -> Result<(), Failure>
     where
@@ -45,25 +44,21 @@ impl Task<'_> {
         let (events, receiver) = Events::channel();
         let screen = progress::follow(receiver, self.connection.clock.clone(), loudness, self.is_watched);
         let cancellation = CancellationToken::new();
-        let mut signals = Signals::listen().or_fail(Kind::Internal)?;
         let mut work = Box::pin(work(cancellation.clone(), events.clone()));
-        let mut late = Box::pin(wait(limit));
-        let mut timed_out = None;
+        let mut first = None;
         let result = loop {
             tokio::select! {
                 result = &mut work => break result,
-                () = signals.next() => {
-                    if cancellation.is_cancelled() {
+                interruption = attention.next() => {
+                    if cancellation.is_cancelled() && matches!(interruption, Interruption::Signal) {
                         self.abandon.cancel();
                         break tokio::time::timeout(RELEASE, &mut work).await.unwrap_or(Err(Error::Abandoned));
                     }
-                    events.send(Event::Cancelled);
-                    cancellation.cancel();
-                }
-                limit = &mut late, if timed_out.is_none() => {
-                    timed_out = Some(limit);
-                    events.send(Event::Cancelled);
-                    cancellation.cancel();
+                    if first.is_none() {
+                        first = Some(interruption);
+                        events.send(Event::Cancelled);
+                        cancellation.cancel();
+                    }
                 }
             }
         };
@@ -71,8 +66,8 @@ impl Task<'_> {
         drop(events);
         // The screen ends with the last event; if it has failed, the report is still printed.
         let _ = screen.join();
-        let report = result.map_err(|error| self.explain(&error, timed_out))?;
-        let judged = judge(&report, timed_out);
+        let report = result.map_err(|error| self.explain(&error, first.unwrap_or(Interruption::Signal)))?;
+        let judged = judge(&report, first);
         let failure = judged.as_ref().err();
         match self.output.output {
             Format::Json => output::line(&report::to_json(&report, failure).to_string()),
@@ -83,45 +78,33 @@ impl Task<'_> {
     }
 
     /// Why there is no report.
-    fn explain(&self, error: &Error, timed_out: Option<Duration>) -> Failure {
-        let (kind, ended) = match timed_out {
-            Some(limit) => (Kind::Negative, timeout(limit)),
-            None => (Kind::Cancelled, "cancelled".to_owned()),
-        };
-        let done = self.prepared.summary();
+    fn explain(&self, error: &Error, interruption: Interruption) -> Failure {
         match error {
             Error::CancelledWaiting { holder } => {
+                let (kind, ended) = interruption.tell();
                 let waiting = format!("while waiting for `{holder}`, which is deploying this release");
-                Failure::new(kind, format!("{ended} {waiting}; {done}"))
+                Failure::new(kind, format!("{ended} {waiting}; {}", self.prepared.summary()))
                     .hint("check whether it still runs: `jobwright lock show`")
             }
-            Error::Cancelled => Failure::new(kind, format!("{ended} before the deploy began; {done}")),
+            Error::Cancelled => interruption.end_early(&self.prepared),
             other => session::failure_of(other),
         }
     }
 }
 
-/// Waits until a limit has passed; indefinitely if there is none.
-async fn wait(limit: Option<Duration>) -> Duration {
-    let Some(limit) = limit else { return std::future::pending().await };
-    tokio::time::sleep(limit).await;
-    limit
-}
-
-fn timeout(limit: Duration) -> String {
-    format!("timed out after {}", Period::from(limit))
-}
-
 /// What a report means for the exit code. What it says itself is not repeated.
-fn judge(report: &Report, timed_out: Option<Duration>) -> Result<(), Failure> {
+fn judge(report: &Report, interruption: Option<Interruption>) -> Result<(), Failure> {
     if let Some(error) = &report.error {
         return Err(session::failure_of(error));
     }
     let kind = match report.outcome {
         DeployOutcome::Succeeded => return Ok(()),
-        DeployOutcome::Cancelled => match timed_out {
-            Some(limit) => return Err(Failure::new(Kind::Negative, timeout(limit))),
-            None => Kind::Cancelled,
+        DeployOutcome::Cancelled => match interruption {
+            Some(late @ Interruption::Late(_)) => {
+                let (kind, ended) = late.tell();
+                return Err(Failure::new(kind, ended));
+            }
+            Some(Interruption::Signal) | None => Kind::Cancelled,
         },
         DeployOutcome::Failed => {
             let failed = report.jobs.iter().any(|job| job.outcome == JobOutcome::Failed)

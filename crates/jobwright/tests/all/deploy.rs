@@ -4,10 +4,13 @@
 
 mod cancel;
 mod clock;
+mod early;
 mod exits;
 mod follow;
+mod front;
 mod ledger;
 mod lock;
+mod orphan;
 mod plans;
 mod secrets;
 pub(crate) mod stage;

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 
 const SECRET: &str = "correct-horse-battery";
+/// No part of this length may be left of it.
+const PART: usize = 6;
 
 /// A job whose pod gets the Secret, with more fields of its pod and of itself.
 fn job(id: &str, pod: &Value, fields: &str) -> String {
@@ -37,7 +39,10 @@ fn assert_hidden(stage: &Stage, said: &[Said]) {
     texts.extend(said.iter().flat_map(|said| [said.out.clone(), said.error.clone()]));
     assert!(texts.iter().any(|text| text.contains("***")), "something was said: {texts:?}");
     for text in texts {
-        assert!(!text.contains(SECRET), "{text}");
+        for start in 0..=SECRET.len() - PART {
+            let part = &SECRET[start..start + PART];
+            assert!(!text.contains(part), "`{part}` is in {text}");
+        }
     }
 }
 
@@ -76,6 +81,15 @@ fn events_hide_secrets() {
     assert_hidden(&stage, &said);
 }
 
+/// A helm that fails, and prints the secret to both streams.
+fn install_helm(stage: &Stage) {
+    let helm = format!(
+        "#!/bin/sh\nif [ \"$1\" = version ]; then echo v3.17.3; exit; fi\necho working with {SECRET}\necho 'Error: {SECRET} is wrong' >&2\nexit 1\n"
+    );
+    stage.file("bin/helm", &helm);
+    std::fs::set_permissions(stage.path("bin/helm"), std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 #[test]
 fn output_of_helm_hides_secrets_of_jobs() {
     let plan = format!(
@@ -84,12 +98,53 @@ fn output_of_helm_hides_secrets_of_jobs() {
     );
     let stage = stage("containers: []\n", &plan);
     stage.file("api/Chart.yaml", "apiVersion: v2\nname: api\nversion: 1.0.0\n");
-    let helm = format!(
-        "#!/bin/sh\nif [ \"$1\" = version ]; then echo v3.17.3; exit; fi\necho working with {SECRET}\necho 'Error: {SECRET} is wrong' >&2\nexit 1\n"
-    );
-    stage.file("bin/helm", &helm);
-    std::fs::set_permissions(stage.path("bin/helm"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    install_helm(&stage);
     let said = ["deploy -v", "deploy -o json"].map(|command| stage.jobwright_with_programs(command).expect(1));
     assert!(said[0].out.contains("*** is wrong"), "{}\n{}", said[0].out, said[0].error);
+    assert_hidden(&stage, &said);
+}
+
+/// A Deployment whose container gets the Secret.
+fn deployment() -> Value {
+    let variable = json!({"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}});
+    let container = json!({"name": "c", "image": "busybox:serve", "command": ["sh", "-c", "sleep 100000"],
+        "env": [variable]});
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "api"}, "spec": {
+        "selector": {"matchLabels": {"app": "api"}},
+        "template": {"metadata": {"labels": {"app": "api"}}, "spec": {"containers": [container]}}}})
+}
+
+#[test]
+fn borrowed_pods_hide_secrets_in_logs_messages_and_the_output_of_helm() {
+    let script = format!(
+        "containers:\n- match: {{command: '*warm*'}}\n  then: {{exit: 3, after: 5s, logs: ['log says {SECRET}'], message: 'message says {SECRET}'}}\n"
+    );
+    let job =
+        "- {id: warm, retires: {never: test}, component: api, phase: post, podFrom: {deployment: api, args: [warm]}}\n";
+    let chart = format!("components:\n- {{name: api, chart: {{path: chart}}}}\njobs:\n{job}");
+    let stage = stage(&script, &chart);
+    stage.create(&[deployment()]);
+    stage.file("chart/Chart.yaml", "apiVersion: v2\nname: api\nversion: 1.0.0\n");
+    install_helm(&stage);
+    let helm = ["deploy -v", "deploy -o json"].map(|command| stage.jobwright_with_programs(command).expect(1));
+    assert!(helm[0].out.contains("*** is wrong"), "{}\n{}", helm[0].out, helm[0].error);
+    assert_hidden(&stage, &helm);
+    let pods = ["run warm -v", "history", "logs warm"].map(|command| stage.jobwright_with_programs(command));
+    assert!(pods[0].error.contains("log says ***"), "{}", pods[0].error);
+    assert!(pods[0].out.contains("message says ***"), "{}", pods[0].out);
+    assert_hidden(&stage, &pods);
+}
+
+#[test]
+fn output_of_commands_hides_secrets_also_where_a_line_is_cut() {
+    let command = "- {id: import, phase: pre, retires: {never: test}, command: {program: sh, args: [import.sh]}}\n";
+    let plan = format!("jobs:\n{command}{}", job("warm", &json!({}), "phase: post"));
+    let stage = stage("containers: []\n", &plan);
+    // The line is cut within one of them.
+    let long = SECRET.repeat(20_000 / SECRET.len());
+    stage.file("import.sh", &format!("echo 'working with {SECRET}'\necho {long}\nexit 1\n"));
+    let said = ["deploy -v", "history -o json", "logs import"].map(|command| stage.jobwright(command));
+    assert!(said[0].error.contains("working with ***"), "{}", said[0].error);
+    assert!(said[2].out.contains("***…"), "{}", said[2].out);
     assert_hidden(&stage, &said);
 }

@@ -239,6 +239,20 @@ impl Running {
         self.error.wait_for(text);
     }
 
+    /// Waits until it has ended, which it has to do soon. It is killed otherwise.
+    pub(crate) fn wait_within_a_minute(mut self) -> Said {
+        let has_ended = (0..3000).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            self.child.try_wait().unwrap().is_some()
+        });
+        if !has_ended {
+            self.child.kill().unwrap();
+        }
+        let said = self.wait();
+        assert!(has_ended, "it does not end: {}\n{}", said.out, said.error);
+        said
+    }
+
     pub(crate) fn wait(mut self) -> Said {
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
         Said { code, out: self.out.end(), error: self.error.end() }
