@@ -21,7 +21,9 @@ pub struct Deployment<'a> {
     pub file: &'a PlanFile,
     /// The cluster.
     pub client: Client,
-    /// Its time.
+    /// The cluster's time, not just this machine's: the record holds times that another machine compares with its own
+    /// clock, such as when a helm has certainly ended. Machines whose clocks differ by more than a few seconds have to
+    /// correct them, for example by the `Date` header of an answer of the API server, as `jobwright` does.
     pub clock: Clock,
     /// The helm that deploys charts; none if the plan has none.
     pub helm: Option<Helm>,

@@ -1,6 +1,6 @@
 //! The watchdog of a process group: ends the group when the process that started it is gone.
 //!
-//! It leads the group, so that it is there before the program is, and holds one end of a pipe whose other end only the
+//! It leads the group, so that it exists before the program does, and holds one end of a pipe whose other end only the
 //! process that started it has. However that process ends, the kernel closes its end.
 
 use super::members;

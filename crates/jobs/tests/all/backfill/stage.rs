@@ -73,7 +73,7 @@ impl Stage {
         surroundings
     }
 
-    /// Retries that nobody hears of.
+    /// Retries without reports.
     pub(crate) fn retry(&self) -> Retry {
         Retry::new(self.surroundings().clock, CancellationToken::new(), Events::nowhere())
     }
