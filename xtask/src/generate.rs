@@ -25,6 +25,7 @@ const FILES: &[(&str, Page)] = &[
     ("docs/conformance/kubectl.md", transcripts::page),
     ("docs/conformance/real-cluster.md", live::page),
     ("docs/upgrades.md", upgrades::page),
+    ("docs/promises.md", crate::promises::page),
 ];
 
 /// What the last nightly run wrote down.

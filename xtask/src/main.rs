@@ -1,10 +1,12 @@
-//! Chores of this repository. `cargo xtask generate` writes what is generated from the code; with `--check` it only
-//! says what is out of date. `cargo xtask tools` installs what the end-to-end tests run, `cargo xtask bench` measures.
+//! Maintenance tasks. `cargo xtask generate` writes what is generated from the code; with `--check` it only reports what is
+//! out of date. `cargo xtask tools` installs what the end-to-end tests run, `cargo xtask bench` measures, and `cargo xtask
+//! promises` breaks each promise on purpose and expects its test to fail.
 
 #![expect(clippy::print_stdout, reason = "this is where the command prints")]
 
 mod bench;
 mod generate;
+mod promises;
 mod tools;
 
 use anyhow::Result;
@@ -35,6 +37,12 @@ enum Command {
         #[arg(long, value_name = "TEXT")]
         only: Option<String>,
     },
+    /// Break each promise of docs/promises.md in a copy of the sources, and expect its test to fail
+    Promises {
+        /// Break only the promises whose text contains this
+        #[arg(long, value_name = "TEXT")]
+        only: Option<String>,
+    },
     /// Install the released tools that the end-to-end tests run
     Tools {
         /// Where to, as NAME-VERSION/NAME; a cache outside the tree unless told otherwise
@@ -52,6 +60,7 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Generate { check } => generate::run(check),
         Command::Bench { quick, only } => bench::run(quick, only.as_deref()),
+        Command::Promises { only } => promises::run(only.as_deref()),
         Command::Tools { directory, patience, names } => tools::run(directory, Duration::from_mins(patience), &names),
     }
 }

@@ -8,5 +8,6 @@ mod helm;
 mod intent;
 mod prune;
 mod removed;
+mod resume;
 mod stage;
 mod wait;

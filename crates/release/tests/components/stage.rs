@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Wish {
     pub(crate) release: &'static str,
     pub(crate) namespace: &'static str,
+    /// Empty for none.
     pub(crate) version: &'static str,
     pub(crate) redeploy: bool,
     pub(crate) unlock: bool,
@@ -96,8 +97,9 @@ impl Stage {
 
     pub(crate) fn parse(&self, wish: &Wish, rest: &str) -> PlanFile {
         let Wish { release, namespace, version, .. } = wish;
+        let version = if version.is_empty() { String::new() } else { format!(", version: {version}") };
         let text = format!(
-            "apiVersion: jobwright.io/v1alpha1\nkind: Plan\nrelease: {{name: {release}, namespace: {namespace}, version: {version}}}\n{rest}"
+            "apiVersion: jobwright.io/v1alpha1\nkind: Plan\nrelease: {{name: {release}, namespace: {namespace}{version}}}\n{rest}"
         );
         PlanFile::parse(&self.path("jobwright.yaml"), &text)
             .unwrap_or_else(|findings| panic!("{:#?}", findings.findings))

@@ -152,14 +152,14 @@ fn metrics_are_served_while_it_runs() {
         stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").ok()?;
         let mut text = String::new();
         stream.read_to_string(&mut text).ok()?;
-        text.contains("objects_listed_total{kind=\"configmaps\"}").then_some(text)
+        text.contains("jobwright_backfill_kinds_running 2\n").then_some(text)
     };
     let found = (0..500).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
         ask()
     });
-    let text = found.expect("metrics are served");
-    assert!(text.contains("jobwright_backfill_kinds_running 2"), "{text}");
+    let text = found.expect("metrics show both kinds while they are listed");
+    assert!(text.contains("objects_listed_total{kind=\"configmaps\"}"), "{text}");
     drop(send);
     running.wait().expect(0);
 }
