@@ -1,7 +1,7 @@
 //! What is deployed: a component knows whether it has to be, and how.
 
 use crate::clock::Clock;
-use crate::context::Release;
+use crate::context::{Release, Watchdog};
 use crate::event::{Event, Events};
 use crate::job::{Failure, Occasion};
 use crate::lease::Tenure;
@@ -81,6 +81,7 @@ pub struct DeployContext {
     pub(crate) clock: Clock,
     pub(crate) events: Events,
     pub(crate) mask: Mask,
+    pub(crate) watchdog: Option<Watchdog>,
 }
 
 impl DeployContext {
@@ -97,6 +98,11 @@ impl DeployContext {
     /// Is cancelled when the deploy is.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation
+    }
+
+    /// What ends the programs that a component starts if this process is killed or stopped.
+    pub fn watchdog(&self) -> Option<&Watchdog> {
+        self.watchdog.as_ref()
     }
 
     /// Waits until the lease is lost: whatever a component has started outside of this process has to end within

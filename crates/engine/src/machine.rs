@@ -57,7 +57,7 @@ fn consider(spec: &Spec, ledger: &Ledger, observed: &Observed, now: Timestamp) -
     if spec.effort == Effort::Settle {
         return Step::Done(Verdict::Skipped(Skip::NothingActive));
     }
-    match decide(spec, ledger, now) {
+    match decide(spec, ledger, observed.is_cancelled, now) {
         Decision::Done(verdict) => Step::Done(verdict),
         Decision::Run if observed.is_cancelled => Step::Done(Verdict::Cancelled { run: None }),
         // The other policies compare with the last success only, so their ledgers may forget older inputs.
@@ -80,7 +80,7 @@ fn intend(spec: &Spec, ledger: &Ledger, now: Timestamp) -> Ledger {
     let run = ledger.head.next;
     let fingerprint = spec.fingerprints.newest();
     // A Job of an earlier run with the same inputs may still be there, so the name has to be another one.
-    let nonce = if ledger.has_tried(&spec.fingerprints) { format!("{}#{run}", spec.nonce) } else { spec.nonce.clone() };
+    let nonce = if ledger.has_tried(&spec.fingerprints) { format!("{}#{run}", spec.nonce) } else { spec.first_nonce() };
     let active = Active {
         run,
         job: spec.job_name(fingerprint, &nonce, 1),

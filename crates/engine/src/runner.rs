@@ -144,6 +144,7 @@ impl Deploy<'_> {
             clock: self.manager.clock.clone(),
             events: self.events.clone(),
             mask: self.mask.clone(),
+            watchdog: self.manager.settings.watchdog.clone(),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Programs in process groups of their own: what a program started ends with it.
 //!
-//! The leader of a group is the program itself, or a watchdog that ends the group if this process is killed. It is reaped
-//! last: while it is a zombie its process id, which is also the group's, cannot be given to another process, so that a
-//! signal never reaches a stranger.
+//! The leader of a group is the program itself, or a watchdog that ends the group if this process is killed or stopped. It
+//! is reaped last: while it is a zombie its process id, which is also the group's, cannot be given to another process, so
+//! that a signal never reaches a stranger.
 
 mod members;
 #[cfg(test)]
@@ -38,8 +38,10 @@ pub struct Group {
     child: Child,
     /// The process id of the program.
     program: Pid,
-    /// What ends the group if this process is killed; the leader, if there is one.
+    /// What ends the group if this process is killed or stopped; the leader, if there is one.
     watchdog: Option<Child>,
+    /// Shows the watchdog that this process works.
+    beats: Option<watchdog::Beats>,
     /// The process id of the leader, and the id of the group.
     id: Pid,
     /// Whether the leader has been reaped. From then on the id may be another process's.
@@ -71,16 +73,17 @@ impl Group {
         Self::spawn_watched(command, None)
     }
 
-    /// Starts a program in a new process group, which a watchdog ends if this process is killed. Without a watchdog it is
-    /// [`spawn`](Self::spawn).
+    /// Starts a program in a new process group, which a watchdog ends if this process is killed, or stopped for so long that
+    /// another may take its lease over. Without a watchdog it is [`spawn`](Self::spawn).
     pub fn spawn_watched(command: &mut Command, watchdog: Option<&Watchdog>) -> io::Result<Self> {
         // Before the program: there is no moment in which it is not watched.
-        let watchdog = watchdog.map(watchdog::start).transpose()?;
+        let mut watchdog = watchdog.map(watchdog::start).transpose()?;
+        let beats = watchdog.as_mut().and_then(|watchdog| watchdog.stdin.take()).map(watchdog::Beats::start);
         let leader = watchdog.as_ref().map(id_of).transpose()?;
         let group = leader.map_or(0, |leader| leader.as_raw_nonzero().get());
         let child = command.process_group(group).kill_on_drop(true).spawn()?;
         let program = id_of(&child)?;
-        Ok(Self { child, program, watchdog, id: leader.unwrap_or(program), is_over: false })
+        Ok(Self { child, program, watchdog, beats, id: leader.unwrap_or(program), is_over: false })
     }
 
     /// Waits until the program has ended, hands every line that it writes to `hear`, and ends it when told to:

@@ -36,7 +36,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let document = arguments.command.document();
-    match commands::run(arguments) {
+    let done = commands::run(arguments);
+    match done.and_then(|()| output::lost().map_or(Ok(()), |lost| Err(lost.documented()))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             let is_missing = !failure.is_documented && !failure.message().is_empty();

@@ -6,10 +6,10 @@ pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod table;
 
-use crate::failure::Failure;
-use anstream::{eprintln, println};
+use crate::failure::{Failure, Kind};
 use anstyle::{AnsiColor, Style};
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -24,21 +24,36 @@ pub(crate) const STRONG: Style = Style::new().bold();
 pub(crate) fn failure(failure: &Failure) {
     let text = failure.message();
     if !text.is_empty() {
-        eprintln!("{ERROR}error{ERROR:#}: {text}");
+        note(&format!("{ERROR}error{ERROR:#}: {text}"));
     }
     for hint in &failure.hints {
-        eprintln!("{HINT}hint{HINT:#}: {hint}");
+        note(&format!("{HINT}hint{HINT:#}: {hint}"));
     }
 }
 
 /// A line for people, beside whatever the command prints.
 pub(crate) fn note(line: &str) {
-    eprintln!("{line}");
+    // If it cannot be written, there is nowhere to report that.
+    let _ = writeln!(anstream::stderr(), "{line}");
 }
 
 /// A line of the command's output.
 pub(crate) fn line(line: &str) {
-    println!("{line}");
+    if let Err(error) = writeln!(anstream::stdout(), "{line}") {
+        // A reader that has read enough is no failure.
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            LOST.get_or_init(|| error.to_string());
+        }
+    }
+}
+
+/// Why a line of the command's output could not be written.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// The failure of a command whose output could not be written completely.
+pub(crate) fn lost() -> Option<Failure> {
+    let cause = LOST.get()?;
+    Some(Failure::new(Kind::Internal, format!("cannot write to standard output: {cause}")))
 }
 
 /// Whether somebody watches on a terminal that can do more than write lines.

@@ -19,6 +19,9 @@ use tokio::sync::Mutex;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
+    /// The format; none for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<u32>,
     /// The holder of the lock that wrote it last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,
@@ -158,6 +161,8 @@ struct State {
 }
 
 const KEY: &str = "record";
+/// The newest format that is read, and the one that is written.
+const FORMAT: u32 = 1;
 const LABEL: &str = "jobwright.io/record";
 
 impl Records {
@@ -218,9 +223,21 @@ impl Records {
 
     fn parse(&self, stored: &ConfigMap) -> Result<Record, Error> {
         let text = stored.data.as_ref().and_then(|data| data.get(KEY)).map_or("", String::as_str);
-        serde_json::from_str(text).map_err(|error| {
-            Error::unusable(format!("read the record `{}` of release `{}`", stored.name_any(), self.release), error)
-        })
+        let unusable = |cause: serde_json::Error| {
+            let doing = format!("read the record `{}` of release `{}`", stored.name_any(), self.release);
+            Error::unusable(doing, cause)
+        };
+        let record: Record = serde_json::from_str(text).map_err(unusable)?;
+        match record {
+            Record { format: Some(format), .. } if format > FORMAT => Err(unusable(serde::de::Error::custom(format!(
+                "it has format {format}, and this version reads formats up to {FORMAT}: use a newer jobwright"
+            )))),
+            // Each record has a holder of the lock that wrote it.
+            Record { deploys: 0, fence: None, .. } => Err(unusable(serde::de::Error::custom(
+                "it was emptied: restore the ConfigMap, or delete it to have everything deployed as new",
+            ))),
+            record => Ok(record),
+        }
     }
 
     /// A record that another holder of the lock has written since is that holder's.
@@ -244,6 +261,7 @@ impl Records {
             let mut record = state.record.clone();
             change(&mut record);
             record.fence.clone_from(&self.fence);
+            record.format = Some(FORMAT);
             if record == state.record && state.stored.is_some() {
                 return Ok(record);
             }

@@ -30,16 +30,20 @@ pub(super) async fn read(
     let names = super::view::started_containers(pod);
     let retry = retry.clone().within(PATIENCE);
     let doing = format!("read the log of pod `{}`", pod.name_any());
-    let mut text = String::new();
-    for name in &names {
-        let (tail, cut) =
-            retry.call(&doing, || tail(&pods, pod, name, bytes)).await.map_err(|error| error.whole_message())?;
-        if names.len() > 1 {
-            text.push_str(&format!("== {name}\n"));
+    let reading = async {
+        let mut text = String::new();
+        for name in &names {
+            let (tail, cut) =
+                retry.call(&doing, || tail(&pods, pod, name, bytes)).await.map_err(|error| error.whole_message())?;
+            if names.len() > 1 {
+                text.push_str(&format!("== {name}\n"));
+            }
+            text.push_str(&mask.apply_to_bytes(&tail, cut));
         }
-        text.push_str(&mask.apply_to_bytes(&tail, cut));
-    }
-    Ok(keep_end(text, bytes))
+        Ok(keep_end(text, bytes))
+    };
+    // A log that does not end is not waited for after a cancellation.
+    retry.wait(reading).await.unwrap_or_else(|| Err(format!("cannot {doing}: it did not end in time")))
 }
 
 /// The end of a container's log, and where it was cut. One that does not end within a deadline counts as far as it was

@@ -1,6 +1,6 @@
 //! Run policies: does a job have to run, after all that its ledger knows?
 
-use super::{Skip, Spec, Verdict};
+use super::{Durability, Skip, Spec, Verdict};
 use crate::ledger::{Ledger, Outcome, Run, later};
 use crate::policy::{OnUnknown, RunPolicy};
 use jiff::Timestamp;
@@ -11,8 +11,10 @@ pub(super) enum Decision {
     Done(Verdict),
 }
 
-pub(super) fn decide(spec: &Spec, ledger: &Ledger, now: Timestamp) -> Decision {
-    if let Some(run) = concluded(spec, ledger) {
+/// Whether a job has to run. A run that was cancelled is the result of the deploy that is being cancelled, and of none that
+/// resumes it.
+pub(super) fn decide(spec: &Spec, ledger: &Ledger, is_cancelled: bool, now: Timestamp) -> Decision {
+    if let Some(run) = concluded(spec, ledger).filter(|run| is_cancelled || run.outcome != Outcome::Cancelled) {
         return Decision::Done(verdict(run));
     }
     if !spec.nonce.is_empty() && !ledger.head.has_handled(&spec.nonce) {
@@ -27,9 +29,11 @@ pub(super) fn decide(spec: &Spec, ledger: &Ledger, now: Timestamp) -> Decision {
     skip(spec, ledger, now).map_or(Decision::Run, |skip| Decision::Done(Verdict::Skipped(skip)))
 }
 
-/// What the ledger alone says of a job: a run that goes on is left running, and one that this deploy started has ended.
+/// What the ledger alone says of a job: a run in the cluster continues, and one that this deploy started has ended. A run in
+/// this process ends with it.
 pub(crate) fn verdict_of_record(spec: &Spec, ledger: &Ledger) -> Option<Verdict> {
     match ledger.active() {
+        Some(_) if spec.durability == Durability::Process => None,
         Some(active) => Some(Verdict::Left { run: active.run }),
         None => concluded(spec, ledger).map(verdict),
     }

@@ -53,6 +53,15 @@ impl Spec {
             || self.fingerprints.include(&active.fingerprint) && (self.nonce.is_empty() || self.nonce == active.nonce)
     }
 
+    /// What the name of a first run is made of. A lost ledger finds the Job that did the same work by its name, which is
+    /// wrong where the same work is due with every deploy.
+    pub(super) fn first_nonce(&self) -> String {
+        match self.run {
+            RunPolicy::Always | RunPolicy::OnChangeOrExpired => format!("{}@{}", self.nonce, self.revision),
+            RunPolicy::OncePerFingerprint | RunPolicy::OnChange | RunPolicy::Once => self.nonce.clone(),
+        }
+    }
+
     /// What the Job of an attempt is called; nothing for a task of this process.
     pub(super) fn job_name(&self, fingerprint: &Fingerprint, nonce: &str, attempt: u32) -> String {
         match self.durability {

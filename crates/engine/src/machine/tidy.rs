@@ -23,7 +23,7 @@ pub(super) fn tidy(spec: &Spec, observed: &Observed, now: Timestamp) -> Option<S
 
 /// Before a run starts: nothing of another one may be running any more.
 pub(super) fn make_room(spec: &Spec, observed: &Observed, now: Timestamp) -> Option<Step> {
-    let wanted = |stray: &&Stray| stray.job == spec.job_name(spec.fingerprints.newest(), &spec.nonce, 1);
+    let wanted = |stray: &&Stray| stray.job == spec.job_name(spec.fingerprints.newest(), &spec.first_nonce(), 1);
     let mut running =
         observed.strays.iter().filter(|stray| matches!(stray.life, Life::Running { .. }) && !wanted(stray));
     match (running.next(), spec.on_supersede) {

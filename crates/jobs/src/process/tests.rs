@@ -77,7 +77,7 @@ async fn a_watched_program_ends_as_one_that_is_not_watched() {
 async fn a_group_ends_when_the_input_of_its_watchdog_does() {
     let mut group = watched("echo x; while :; do sleep 0.05; done", Some(&watchdog())).await;
     // As if this process had been killed.
-    drop(group.watchdog.as_mut().unwrap().stdin.take());
+    drop(group.beats.take());
     assert_eq!(group.wait().await.unwrap().signal(), Some(9));
 }
 

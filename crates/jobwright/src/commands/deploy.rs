@@ -40,6 +40,7 @@ async fn deploy(arguments: &arguments::Deploy, is_watched: bool) -> Result<(), F
         unlock: arguments.unlock,
         ..session::deployment(&file, &connection, helm, settings)?
     };
-    let task = Task { connection: &connection, output: arguments.output, is_watched, prepared, abandon };
+    let subject = output::report::Subject::Deploy(&file.plan.release);
+    let task = Task { subject, connection: &connection, output: arguments.output, is_watched, prepared, abandon };
     task.attend(attention, async |cancellation, events| deployment.deploy(cancellation, events).await).await
 }

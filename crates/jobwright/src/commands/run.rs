@@ -40,7 +40,8 @@ async fn run_job(arguments: &arguments::Run, is_watched: bool) -> Result<(), Fai
     let helm = attention.before_deploy(&prepared, preparing).await?;
     let abandon = settings.abandon.clone();
     let deployment = Deployment { force: arguments.again, ..session::deployment(&file, &connection, helm, settings)? };
-    let task = Task { connection: &connection, output: arguments.output, is_watched, prepared, abandon };
+    let subject = output::report::Subject::Job(&arguments.job);
+    let task = Task { subject, connection: &connection, output: arguments.output, is_watched, prepared, abandon };
     task.attend(attention, async |cancellation, events| deployment.run_job(&arguments.job, cancellation, events).await)
         .await
 }

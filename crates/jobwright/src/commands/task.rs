@@ -17,6 +17,7 @@ const RELEASE: Duration = Duration::from_secs(1);
 
 /// A deploy or a run of a job: what it works on, and how it is reported.
 pub(super) struct Task<'a> {
+    pub(super) subject: report::Subject<'a>,
     pub(super) connection: &'a Connection,
     pub(super) output: arguments::Output,
     pub(super) is_watched: bool,
@@ -72,7 +73,7 @@ impl Task<'_> {
         match self.output.output {
             Format::Json => output::line(&report::to_json(&report, failure).to_string()),
             Format::Text if self.output.quiet && report.outcome == DeployOutcome::Succeeded => {}
-            Format::Text => report::show(&report),
+            Format::Text => report::show(&report, self.subject),
         }
         judged.map_err(Failure::documented)
     }

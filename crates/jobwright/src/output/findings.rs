@@ -1,12 +1,11 @@
 //! What is wrong in a file, shown where it stands.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use anstream::eprintln;
 use jobwright_release::Findings;
 
 /// Shows everything that is wrong in a file.
 pub(crate) fn show(findings: &Findings, is_error: bool) {
-    eprintln!("{}", render(findings, is_error));
+    super::note(&render(findings, is_error));
 }
 
 fn render(findings: &Findings, is_error: bool) -> String {

@@ -1,4 +1,8 @@
-//! What became of a deploy, or would: tables for people, one document for programs.
+//! The result of a deploy, or its preview: tables for people, one document for programs.
+
+mod summary;
+
+pub(crate) use summary::Subject;
 
 use super::table::{Cell, Table};
 use super::{BAD, DIM, DOUBTFUL, GOOD, STRONG, duration, line, width};
@@ -10,10 +14,10 @@ use jobwright_engine::{
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Shows what became of a deploy.
-pub(crate) fn show(report: &Report) {
+/// Prints the result of a deploy, or of a run of one job.
+pub(crate) fn show(report: &Report, subject: Subject<'_>) {
     if !report.components.is_empty() {
-        let mut table = Table::new(&["component", "action", "took", "reason"]);
+        let mut table = Table::new(&["component", "result", "time", "reason"]);
         for component in &report.components {
             let (word, style) = action(component.action);
             let took = if component.took.is_zero() { String::new() } else { duration(component.took) };
@@ -27,18 +31,22 @@ pub(crate) fn show(report: &Report) {
         show_table(&table);
     }
     if !report.jobs.is_empty() {
-        let mut table = Table::new(&["job", "where", "outcome", "attempts", "took", "reason"]);
+        let mut table = Table::new(&["job", "phase", "result", "time", "run", "attempts", "reason"]);
         for job in &report.jobs {
             let (word, style) = outcome(job.outcome);
             let attempts = if job.attempts == 0 { String::new() } else { job.attempts.to_string() };
             let took = if job.took.is_zero() { String::new() } else { duration(job.took) };
+            let run = job.run.map(|run| run.to_string()).unwrap_or_default();
+            // The reason of a success is its run, which has a column.
+            let reason = if job.outcome == JobOutcome::Succeeded { "" } else { job.reason.as_str() };
             table.row(vec![
                 job.id.as_str().into(),
                 place(&job.scope, job.phase).into(),
                 Cell::styled(word, style),
-                attempts.into(),
                 took.into(),
-                job.reason.as_str().into(),
+                run.into(),
+                attempts.into(),
+                reason.into(),
             ]);
         }
         show_table(&table);
@@ -46,26 +54,19 @@ pub(crate) fn show(report: &Report) {
     if report.critical_path.len() > 1 {
         let steps: Vec<String> =
             report.critical_path.iter().map(|step| format!("{} {}", step.name, duration(step.took))).collect();
-        let text =
-            format!("it took {}, of which one had to wait for the other: {}", duration(report.took), steps.join(" → "));
+        let text = format!("Critical path ({}): {}", duration(report.took), steps.join(" → "));
         for part in super::table::wrap(&text, width()) {
             line(&format!("{DIM}{part}{DIM:#}"));
         }
         line("");
     }
-    let (word, style) = match report.outcome {
-        DeployOutcome::Succeeded => ("succeeded", GOOD),
-        DeployOutcome::Failed => ("failed", BAD),
-        DeployOutcome::Cancelled => ("was cancelled", DOUBTFUL),
-    };
-    let reason = report.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    line(&format!("the deploy {style}{word}{style:#} after {}{reason}", duration(report.took)));
+    summary::lines(report, subject).iter().for_each(|text| line(text));
 }
 
-/// Shows what would become of a deploy.
+/// Prints the preview of a deploy.
 pub(crate) fn show_preview(preview: &Preview, violations: &[Violation]) {
     if !preview.components.is_empty() {
-        let mut table = Table::new(&["component", "would be", "because"]);
+        let mut table = Table::new(&["component", "would be", "reason"]);
         for (name, decision) in &preview.components {
             let (word, style) = decided(decision);
             let reason = match decision {
@@ -77,7 +78,7 @@ pub(crate) fn show_preview(preview: &Preview, violations: &[Violation]) {
         show_table(&table);
     }
     if !preview.jobs.is_empty() {
-        let mut table = Table::new(&["job", "where", "would", "because"]);
+        let mut table = Table::new(&["job", "phase", "would", "reason"]);
         for job in &preview.jobs {
             let (word, style) = would(job.would);
             table.row(vec![
@@ -126,7 +127,7 @@ fn outcome(outcome: JobOutcome) -> (&'static str, Style) {
 fn would(would: Would) -> (&'static str, Style) {
     match would {
         Would::Run => ("run", STRONG),
-        Would::GoOn => ("go on", STRONG),
+        Would::GoOn => ("resume", STRONG),
         Would::Skip => ("skip", DIM),
         Would::Fail => ("fail", BAD),
     }
@@ -188,7 +189,7 @@ pub(crate) fn to_json(report: &Report, failure: Option<&Failure>) -> Value {
     })
 }
 
-/// What would become of a deploy, as one document.
+/// The preview of a deploy as one document.
 pub(crate) fn preview_to_json(preview: &Preview, violations: &[Violation]) -> Value {
     let component = |(name, decision): &(String, Result<Decision, String>)| {
         let reason = match decision {

@@ -73,7 +73,8 @@ impl ChartComponent {
     }
 
     /// The last revision of the release. One that is pending is judged, each time it is seen: a helm that runs on this
-    /// machine is waited for, one that may run elsewhere is an error, and what is given back pending may be taken over.
+    /// machine is waited for, one that may run elsewhere is an error, and what is given back pending may be taken over. A
+    /// helm that an earlier deploy started on this machine is waited for, even if it has not created a revision yet.
     async fn last(&self, context: &DeployContext, is_first: bool) -> Result<Option<Revision>, Failure> {
         let caller = Caller::of(context);
         let mut last = if is_first {
@@ -85,14 +86,18 @@ impl ChartComponent {
             *self.unlocked.lock().unwrap_or_else(PoisonError::into_inner) = Some(pending.uid.clone());
         }
         let mut waited = Duration::ZERO;
-        while let Some(pending) = last.as_ref().filter(|revision| revision.is_pending()) {
-            match self.judge(context, pending).await {
+        loop {
+            let verdict = match last.as_ref().filter(|revision| revision.is_pending()) {
+                Some(pending) => self.judge(context, pending).await,
+                None if self.has_running_helm(context).await => Verdict::Wait,
+                None => break,
+            };
+            match verdict {
                 Verdict::TakeOver => break,
                 Verdict::Refuse(why) => return Err(Failure::new(why)),
                 Verdict::Wait if waited > self.limit() => {
-                    let (release, status) = (&self.release, &pending.status);
-                    let problem =
-                        format!("Helm release `{release}` is {status}, and its helm still runs on this machine");
+                    let release = &self.release;
+                    let problem = format!("a helm for release `{release}` still runs on this machine");
                     return Err(Failure::new(format!("{problem}: end it, then deploy again")));
                 }
                 Verdict::Wait => {}
@@ -109,17 +114,27 @@ impl ChartComponent {
         Ok(last)
     }
 
+    /// Whether a helm that an earlier deploy has started runs on this machine.
+    async fn has_running_helm(&self, context: &DeployContext) -> bool {
+        let was_started = self.deployed().await.is_some_and(|deployed| deployed.helm.is_some());
+        was_started && self.running(context) == Running::Yes
+    }
+
+    /// Whether a helm of this release runs on this machine.
+    fn running(&self, context: &DeployContext) -> Running {
+        Running::of(&["upgrade", "--install", &self.release, "--namespace", &context.release().namespace])
+    }
+
     async fn judge(&self, context: &DeployContext, pending: &Revision) -> Verdict {
         let deployed = self.deployed().await;
         let unlocked = self.unlocked.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let words = ["upgrade", "--install", &self.release, "--namespace", &context.release().namespace];
         let case = Case {
             release: &self.release,
             pending,
             process: deployed.as_ref().and_then(|deployed| deployed.helm.as_ref()),
             host: &self.host,
             machine: &Machine::here(),
-            running: Running::of(&words),
+            running: self.running(context),
             is_unlocked: unlocked.as_ref() == Some(&pending.uid),
             now: context.now(),
         };

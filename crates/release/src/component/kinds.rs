@@ -87,7 +87,10 @@ impl Kinds {
             }
             tokio::select! {
                 () = tokio::time::sleep(PAUSE) => self.forget(api_version),
-                () = context.cancellation().cancelled() => return Err(Failure::new("cancelled")),
+                () = context.cancellation().cancelled() => {
+                    let problem = format!("cancelled while waiting for kind `{kind}` in `{api_version}`, which the cluster does not have");
+                    return Err(Failure::new(problem));
+                }
             }
         }
     }

@@ -136,6 +136,20 @@ async fn a_release_that_our_own_helm_left_pending_is_recovered() {
 }
 
 #[tokio::test]
+async fn a_helm_of_an_earlier_deploy_is_waited_for_before_it_has_created_a_revision() {
+    let mut stage = Stage::new().await;
+    write_chart(&stage);
+    helm::install(&mut stage, "#!/bin/sh\nkill -9 $$\n");
+    stage.fail(&Wish::default(), CHART).await;
+    let words = ["-c", "sleep 1; true", "helm", "upgrade", "--install", "api", "--namespace", "shop"];
+    let mut earlier = std::process::Command::new("sh").args(words).spawn().unwrap();
+    let calls = helm::play(&mut stage, || "1.0.0");
+    stage.succeed(&Wish::default(), CHART).await;
+    assert_eq!(calls.upgrades().len(), 1);
+    assert!(earlier.try_wait().unwrap().is_some(), "two helms ran at the same time");
+}
+
+#[tokio::test]
 async fn a_release_that_is_pending_after_our_helm_ended_is_another_clients() {
     let mut stage = Stage::new().await;
     write_chart(&stage);

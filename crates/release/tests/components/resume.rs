@@ -5,7 +5,7 @@ use crate::stage::{Stage, Wish, component, map};
 use jobwright_engine::Error;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
-use kube::api::{Api, DeleteParams, ListParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -88,6 +88,36 @@ async fn a_deploy_without_a_version_keeps_the_version_that_is_recorded() {
     let skipping = Wish { version: "7.3.0", ..Wish::default() };
     let error = stage.try_deploy(&skipping, &plan()).await.unwrap_err();
     assert!(matches!(error, Error::Violations(_)), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_is_emptied_or_newer_is_refused_and_kept() {
+    let stage = Stage::new().await;
+    stage.manifests("api.yaml", &[map("settings", "1")]);
+    stage.succeed(&Wish::default(), &plan()).await;
+    let maps = Api::<ConfigMap>::namespaced(stage.client(), "shop");
+    let stored = maps.list(&ListParams::default().labels("jobwright.io/record")).await.unwrap().items.remove(0);
+    for (text, cause) in [("{}", "it was emptied"), ("[]", "it was emptied"), (r#"{"format": 99}"#, "format 99")] {
+        let patch = json!({"data": {"record": text}});
+        maps.patch(&stored.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await.unwrap();
+        let error = stage.try_deploy(&Wish::default(), &plan()).await.unwrap_err().whole_message();
+        assert!(error.contains(cause) && error.contains(&stored.name_any()), "{text}: {error}");
+        let kept = maps.get(&stored.name_any()).await.unwrap().data.unwrap();
+        assert_eq!(kept["record"], text);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_runs_with_every_deploy_runs_although_its_ledger_is_lost() {
+    let stage = Stage::new().await;
+    stage.manifests("api.yaml", &[map("settings", "1")]);
+    stage.succeed(&Wish::default(), &plan()).await;
+    let maps = Api::<ConfigMap>::namespaced(stage.client(), "shop");
+    let ledgers = maps.list(&ListParams::default().labels("jobwright.io/ledger")).await.unwrap();
+    maps.delete(&ledgers.items[0].name_any(), &DeleteParams::default()).await.unwrap();
+    stage.manifests("api.yaml", &[map("settings", "2")]);
+    stage.succeed(&Wish::default(), &plan()).await;
+    assert_eq!(runs(&stage), 2);
 }
 
 #[tokio::test(start_paused = true)]

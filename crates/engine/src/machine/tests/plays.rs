@@ -657,6 +657,33 @@ fn a_lost_ledger_finds_the_job_that_did_the_same_work() {
 }
 
 #[test]
+fn a_lost_ledger_takes_no_job_of_an_earlier_deploy_for_one_that_runs_with_every_deploy() {
+    let always = |revision: &str| Spec { run: RunPolicy::Always, revision: revision.to_owned(), ..spec("a") };
+    let mut stage = Stage::default();
+    stage.play(&always("1"));
+    stage.finish(true);
+    assert_eq!(stage.play(&always("1")), Some(Verdict::Succeeded { run: 1, attempts: 1 }));
+    stage.ledger = Ledger::default();
+    stage.needed = None;
+    assert_eq!(stage.play(&always("2")), None, "it runs");
+    stage.finish(true);
+    assert_eq!(stage.play(&always("2")), Some(Verdict::Succeeded { run: 1, attempts: 1 }));
+    assert_eq!(stage.started.len(), 2);
+}
+
+#[test]
+fn a_deploy_that_resumes_runs_what_was_cancelled() {
+    let mut stage = Stage::default();
+    let stopping = Spec { on_cancel: OnCancel::Stop, ..spec("a") };
+    stage.play(&stopping);
+    stage.is_cancelled = true;
+    let cancelled = stage.play(&stopping);
+    assert!(matches!(cancelled, Some(Verdict::Cancelled { run: Some(1) })), "{cancelled:?}");
+    stage.is_cancelled = false;
+    assert_eq!(stage.play(&stopping), None, "it runs again, with the same revision");
+}
+
+#[test]
 fn remains_of_a_deleted_job_are_waited_for() {
     let stage = Stage { needed: Some(Needed::Yes), ..Stage::default() };
     let observed = Observed { remains: Some(Remains { pod: "p".to_owned(), since: None }), ..stage.observed() };

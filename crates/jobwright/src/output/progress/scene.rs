@@ -120,7 +120,10 @@ impl Scene {
                 let running = self.find(job)?;
                 running.line = format!("attempt {attempt} {outcome}: {reason}");
                 let bad = if *outcome == Outcome::Failed { BAD } else { DOUBTFUL };
-                Some(format!("{bad}{job}{bad:#}: attempt {attempt} {outcome}: {reason}; again in {}", duration(retry)))
+                Some(format!(
+                    "{bad}{job}{bad:#}: attempt {attempt} {outcome}: {reason}; retrying in {}",
+                    duration(retry)
+                ))
             }
             Event::JobDone(report) => {
                 self.remove(&report.scope.to_string(), &report.id);
@@ -331,7 +334,11 @@ mod tests {
         };
         assert_eq!(
             plain(&scene(true).take(&ended, at(5))),
-            ["migrate | connecting", "migrate | no such table", "migrate: attempt 2 failed: exit code 3; again in 20s"]
+            [
+                "migrate | connecting",
+                "migrate | no such table",
+                "migrate: attempt 2 failed: exit code 3; retrying in 20s"
+            ]
         );
         let mut scene = scene(true);
         let report = JobReport {

@@ -71,6 +71,21 @@ fn missing_kubeconfig_is_reported_once() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/shop");
+    for format in ["text", "json"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_jobwright"));
+        let ended = command.args(["deploy", "--drydock", plan, "-q", "-o", format]).stdout(full).output().unwrap();
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        // With -q a success prints no text.
+        let expected = if format == "text" { Some(0) } else { Some(1) };
+        assert_eq!(ended.status.code(), expected, "{errors}");
+        assert_eq!(errors.contains("cannot write to standard output: "), format == "json", "{errors}");
+    }
+}
+
+#[test]
 fn errors_are_one_document_with_json() {
     let stage = Stage::new(&format!("jobs:\n{}", job("migrate", "true", "phase: pre")));
     for (command, code, part) in [

@@ -1,4 +1,4 @@
-//! A command whose `jobwright` is killed with SIGKILL ends before the next deploy starts it again.
+//! A command whose `jobwright` is killed with SIGKILL, or stopped, ends before the next deploy starts it again.
 
 use crate::deploy::stage::Stage;
 use rustix::process::Signal;
@@ -24,6 +24,19 @@ fn starts(lines: &[(String, String)]) -> usize {
 
 #[test]
 fn a_command_of_a_killed_deploy_never_runs_beside_that_of_the_next() {
+    let old = interrupt_with(Signal::KILL);
+    assert!(old.is_empty(), "the first runs beside the second: {old:?}");
+}
+
+#[test]
+fn a_command_of_a_stopped_deploy_never_runs_beside_that_of_the_next() {
+    let old = interrupt_with(Signal::STOP);
+    assert!(old.is_empty(), "the first runs beside the second: {old:?}");
+}
+
+/// Sends a signal to a deploy whose command runs, and starts a second deploy. Gives what the first command wrote after the
+/// second had started.
+fn interrupt_with(signal: Signal) -> Vec<(String, String)> {
     // Two processes, one of which is deaf to SIGTERM.
     let script = "echo start $$ >> witness\n\
         sh -c 'trap \"\" TERM; while :; do echo child $PPID >> witness; sleep 0.05; done' &\n\
@@ -38,14 +51,15 @@ fn a_command_of_a_killed_deploy_never_runs_beside_that_of_the_next() {
     };
     let lines = wait_until(&stage, |lines| lines.first().is_some_and(|(_, id)| ticks(id, lines)));
     let old = lines[0].1.clone();
-    first.signal(Signal::KILL);
-    first.wait();
+    first.signal(signal);
     let second = stage.start("deploy");
     let lines =
         wait_until(&stage, |lines| starts(lines) == 2 && lines.iter().filter(|(_, id)| *id != old).count() > 20);
     let second_start = lines.iter().position(|(word, id)| word == "start" && *id != old).unwrap();
-    let late: Vec<_> = lines[second_start..].iter().filter(|(_, id)| *id == old).collect();
-    assert!(late.is_empty(), "the first runs beside the second: {late:?}");
+    let late = lines[second_start..].iter().filter(|(_, id)| *id == old).cloned().collect();
     second.signal(Signal::INT);
     second.wait_within_a_minute().expect(130);
+    first.signal(Signal::KILL);
+    first.wait();
+    late
 }

@@ -82,7 +82,7 @@ fn jobs_run_before_and_after_what_they_belong_to() {
         "a component waits for those that it depends on\n{}",
         said.error
     );
-    assert!(said.out.contains("the deploy succeeded"), "{}", said.out);
+    assert!(said.out.contains("Deployed shop 1.4.0 to namespace shop in "), "{}", said.out);
 }
 
 #[test]

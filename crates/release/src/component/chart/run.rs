@@ -1,4 +1,5 @@
-//! Runs `helm upgrade`, and ends it: with the deploy, at its time limit, or when the lease is lost.
+//! Runs `helm upgrade`, and ends it: with the deploy, at its time limit, when the lease is lost, or when this process is
+//! killed or stopped.
 
 use super::ChartComponent;
 use crate::component::helm::{Helm, last_words};
@@ -44,7 +45,7 @@ impl ChartComponent {
                 }
             }
         };
-        let spawned = Group::spawn(&mut command);
+        let spawned = Group::spawn_watched(&mut command, context.watchdog());
         let mut group = spawned.map_err(|error| Failure::new("cannot start helm").because(error).for_good())?;
         let stop = context.cancellation().child_token();
         let mut is_overdue = false;
