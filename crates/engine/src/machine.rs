@@ -213,7 +213,7 @@ fn running(spec: &Spec, ledger: &Ledger, active: &Active, observed: &Observed, i
         let limit = if trouble.is_scheduling { spec.patience.with_scheduling } else { spec.patience.with_trouble };
         (trouble, later(trouble.since, limit))
     });
-    if let Some((trouble, _)) = patience.filter(|(trouble, end)| trouble.is_lasting && *end <= now) {
+    if let Some((trouble, _)) = patience.filter(|(trouble, end)| trouble.is_lasting && *end <= trouble.seen.min(now)) {
         return stop(ledger, Outcome::Failed, &format!("{}: {}", trouble.reason, trouble.message));
     }
     let inspection = observed.is_silent_since.map(|since| later(since, SILENCE));

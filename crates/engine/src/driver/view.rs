@@ -126,7 +126,14 @@ pub(crate) fn trouble_of_pod(pod: &Pod, now: Timestamp) -> Option<Trouble> {
         let waiting = status.state.as_ref()?.waiting.as_ref()?;
         let reason = waiting.reason.as_deref().filter(|reason| TROUBLES.contains(reason))?;
         let message = waiting.message.clone().unwrap_or_default();
-        Some(Trouble { reason: reason.to_owned(), message, since: now, is_scheduling: false, is_lasting: true })
+        Some(Trouble {
+            reason: reason.to_owned(),
+            message,
+            since: now,
+            seen: now,
+            is_scheduling: false,
+            is_lasting: true,
+        })
     });
     waiting.or_else(|| {
         let conditions = pod.status.as_ref()?.conditions.as_deref().unwrap_or_default();
@@ -137,7 +144,14 @@ pub(crate) fn trouble_of_pod(pod: &Pod, now: Timestamp) -> Option<Trouble> {
         })?;
         let since = condition.last_transition_time.as_ref().map_or(now, |time| time.0);
         let message = condition.message.clone().unwrap_or_default();
-        Some(Trouble { reason: "Unschedulable".to_owned(), message, since, is_scheduling: true, is_lasting: true })
+        Some(Trouble {
+            reason: "Unschedulable".to_owned(),
+            message,
+            since,
+            seen: now,
+            is_scheduling: true,
+            is_lasting: true,
+        })
     })
 }
 
@@ -150,13 +164,14 @@ pub(crate) fn trouble_of_events(events: &[Event], now: Timestamp) -> Option<Trou
     let current =
         current.filter(|(time, _)| progress.is_none_or(|progress| *time > progress) && later(*time, STALE) > now);
     let current: Vec<(Timestamp, &Event)> = current.collect();
-    let (_, newest) = current.iter().max_by_key(|(time, _)| *time)?;
+    let (seen, newest) = current.iter().max_by_key(|(time, _)| *time)?;
     let same = || current.iter().filter(|(_, event)| event.reason == newest.reason);
     let times: i64 = same().map(|(_, event)| i64::from(occurrences(event))).sum();
     Some(Trouble {
         reason: newest.reason.clone().unwrap_or_default(),
         message: newest.message.clone().unwrap_or_default(),
         since: same().filter_map(|(_, event)| first_time(event)).min().unwrap_or(now),
+        seen: *seen,
         is_scheduling: newest.reason.as_deref() == Some("FailedScheduling"),
         is_lasting: times > 1,
     })

@@ -263,6 +263,8 @@ pub struct Trouble {
     pub message: String,
     /// Since when.
     pub since: Timestamp,
+    /// When it was last seen. The kubelet reports a volume that cannot be mounted less and less often.
+    pub seen: Timestamp,
     /// Whether no node has room for it.
     pub is_scheduling: bool,
     /// Whether it lasts: the pod says so itself, or an event was repeated. One Warning may have passed long ago.

@@ -348,6 +348,7 @@ fn trouble(since: i64, is_scheduling: bool) -> Trouble {
         message: "words".to_owned(),
         since: at(since),
         is_scheduling,
+        seen: at(100_000),
         is_lasting: true,
     }
 }
@@ -499,6 +500,18 @@ fn the_deadline_counts_from_the_start_of_the_job() {
     stage.play(&spec("a"));
     assert!(stage.last_run().reason.starts_with("DeadlineExceeded"), "{}", stage.last_run().reason);
     assert_eq!(stage.last_run().attempt, 1);
+}
+
+#[test]
+fn a_startup_failure_counts_only_if_it_is_seen_after_its_time_limit() {
+    let mut stage = Stage::default();
+    stage.play(&spec("a"));
+    // Reported until 32 s, and not repeated since: it may have been mended.
+    stage.trouble = Some(Trouble { seen: at(32), ..trouble(0, false) });
+    stage.now = 90;
+    assert_eq!(stage.play(&spec("a")), None);
+    stage.trouble = Some(Trouble { seen: at(64), ..trouble(0, false) });
+    assert!(matches!(stage.play(&spec("a")), Some(Verdict::Failed { .. })));
 }
 
 #[test]
