@@ -8,6 +8,8 @@ mod agent;
 mod cascade;
 #[path = "charts/library.rs"]
 mod library;
+#[path = "charts/values.rs"]
+mod values;
 
 use anyhow::Result;
 use jobwright_e2e::render::Renderer;
@@ -20,7 +22,7 @@ use std::sync::Arc;
 /// A test, by its name.
 type Test = (&'static str, fn(&Renderer) -> Result<()>);
 
-const SUITES: &[&[Test]] = &[library::TESTS, agent::TESTS, cascade::TESTS];
+const SUITES: &[&[Test]] = &[library::TESTS, values::TESTS, agent::TESTS, cascade::TESTS];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

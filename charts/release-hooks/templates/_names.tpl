@@ -36,7 +36,7 @@ Takes what release-hooks.job takes.
 {{- $_ := set $spec "serviceAccountName" (include "release-hooks.serviceAccountName" .) -}}
 {{- end -}}
 {{- $settings := include "release-hooks.settings" .root | fromYaml -}}
-{{- if and (eq $settings.database "bundled") (ne (.phase | default "pre") "post") -}}
+{{- if and (eq $settings.database "bundled") (ne (include "release-hooks.phase" .) "post") -}}
 {{- $_ := set $spec "initContainers" (prepend ($spec.initContainers | default list) (include "release-hooks.waiter" . | fromYaml)) -}}
 {{- end -}}
 {{- toYaml $template -}}
@@ -75,7 +75,7 @@ Takes a dict: root, name, template (the pod template to hash), run (Always: anot
 {{- include "release-hooks.cut" (dict "text" $base "limit" 58 "end" "hook") -}}
 {{- else if eq $mode "plain" -}}
 {{- $content := include "release-hooks.template" . -}}
-{{- if eq (.run | default "OnChange") "Always" -}}
+{{- if eq (include "release-hooks.run" .) "Always" -}}
 {{- $content = printf "%s\nrevision: %d" $content (int .root.Release.Revision) -}}
 {{- end -}}
 {{- include "release-hooks.cut" (dict "text" $base "limit" 52 "end" ($content | sha256sum | trunc 10)) -}}
@@ -89,8 +89,7 @@ The ServiceAccount of a job: one of its own unless told otherwise, and the names
 Takes a dict: root, name, and serviceAccount (create, name, annotations) where a job has its own.
 */}}
 {{- define "release-hooks.serviceAccountName" -}}
-{{- $settings := include "release-hooks.settings" .root | fromYaml -}}
-{{- $account := .serviceAccount | default $settings.serviceAccount -}}
+{{- $account := include "release-hooks.account" . | fromYaml -}}
 {{- if not $account.create -}}
 {{- $account.name | default "default" -}}
 {{- else -}}

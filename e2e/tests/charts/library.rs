@@ -32,7 +32,7 @@ pub(crate) const TESTS: &[Test] = &[
 
 const MODES: [&str; 3] = ["releaseHooks.mode=hook", "releaseHooks.mode=plain", "releaseHooks.database=bundled"];
 
-fn example() -> PathBuf {
+pub(crate) fn example() -> PathBuf {
     repository("examples/migration")
 }
 
@@ -41,7 +41,7 @@ fn render(helm: &Renderer, set: &str) -> Result<Rendered> {
 }
 
 /// A chart that uses the library, with one template.
-fn chart(template: &str) -> Result<TempDir> {
+pub(crate) fn chart(template: &str) -> Result<TempDir> {
     let directory = tempfile::tempdir()?;
     let write = |path: &str, text: &str| -> Result<()> {
         let path = directory.path().join(path);

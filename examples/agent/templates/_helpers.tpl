@@ -61,6 +61,11 @@ Whether the certificate is made in two steps: before the server starts, and afte
 {{- if and (eq (include "release-hooks.mode" .) "hook") (not (include "agent.certificateComesLater" .)) -}}true{{- end -}}
 {{- end -}}
 
+{{/* The TTL of a job, or Never: null keeps a finished Job. Takes the values of the job. */}}
+{{- define "agent.ttl" -}}
+{{- if kindIs "invalid" .ttlSecondsAfterFinished -}}Never{{- else -}}{{ int64 .ttlSecondsAfterFinished }}{{- end -}}
+{{- end -}}
+
 {{/* Whether jobs notice a forced deploy. */}}
 {{- define "agent.noticesForce" -}}
 {{- if eq .Values.onForce "Renew" -}}true{{- end -}}

@@ -6,15 +6,16 @@ A whole job from a pod template: a hook, a plain Job, or a ReleaseJob, as the mo
   phase        pre (usual) or post
   run          OnChange (usual) or Always; a hook always runs, a plain job with Always has a name for every revision
   labels, annotations                                     more of them, for the Job
-  ttlSecondsAfterFinished, deadlineSeconds, backoffLimit  instead of the chart's
+  ttlSecondsAfterFinished, deadlineSeconds, backoffLimit  instead of the chart's; a TTL of Never keeps the Job
+  weight       the order among hooks, 10 by default
   serviceAccount                                          create, name, annotations: instead of the chart's
   fullname                                                instead of the release's name
-A plain job has a TTL only if the job says so itself: whoever compares a cluster with what is declared makes a Job again
-that has gone.
+A plain job has a TTL only if it has its own: Argo CD and Flux recreate a Job that has expired.
 */}}
 {{- define "release-hooks.job" -}}
 {{- $settings := include "release-hooks.settings" .root | fromYaml -}}
 {{- $mode := include "release-hooks.mode" .root -}}
+{{- $_ := include "release-hooks.run" . -}}
 {{- $name := include "release-hooks.name" . -}}
 {{- $template := include "release-hooks.template" . | fromYaml -}}
 {{- if eq $mode "releasejob" -}}
@@ -22,14 +23,8 @@ that has gone.
 {{- else -}}
 {{- $annotations := include "release-hooks.job.annotations" . | fromYaml -}}
 {{- $annotations = merge (deepCopy (.annotations | default dict)) $annotations -}}
-{{- $ttl := .ttlSecondsAfterFinished -}}
-{{- if and (eq $mode "hook") (kindIs "invalid" $ttl) -}}
-{{- $ttl = $settings.ttlSecondsAfterFinished -}}
-{{- end -}}
-{{- $backoff := .backoffLimit -}}
-{{- if kindIs "invalid" $backoff -}}
-{{- $backoff = $settings.backoffLimit -}}
-{{- end -}}
+{{- $ttl := include "release-hooks.ttl" . -}}
+{{- $backoff := include "release-hooks.ownNumber" (dict "job" . "key" "backoffLimit" "minimum" 0) | default (toString $settings.backoffLimit) -}}
 apiVersion: batch/v1
 kind: Job
 metadata:
@@ -42,10 +37,10 @@ metadata:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 spec:
-  backoffLimit: {{ int $backoff }}
+  backoffLimit: {{ $backoff }}
   activeDeadlineSeconds: {{ include "release-hooks.deadline" . }}
-  {{- if not (kindIs "invalid" $ttl) }}
-  ttlSecondsAfterFinished: {{ int $ttl }}
+  {{- with $ttl }}
+  ttlSecondsAfterFinished: {{ . }}
   {{- end }}
   {{- if eq $mode "plain" }}
   {{- /* With a selector of its own, `helm upgrade --force` can put the same Job in its own place, also while it runs. */}}
@@ -63,6 +58,20 @@ spec:
 {{- end -}}
 {{- end -}}
 
+{{/*
+The TTL of a job: its own, or for all but plain jobs the chart's; empty for none. Takes what release-hooks.job takes.
+*/}}
+{{- define "release-hooks.ttl" -}}
+{{- if ne (toString .ttlSecondsAfterFinished) "Never" -}}
+{{- $own := include "release-hooks.ownNumber" (dict "job" . "key" "ttlSecondsAfterFinished" "minimum" 0) -}}
+{{- if or (ne $own "") (eq (include "release-hooks.mode" .root) "plain") -}}
+{{- $own -}}
+{{- else -}}
+{{- (include "release-hooks.settings" .root | fromYaml).ttlSecondsAfterFinished -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "release-hooks.labels" -}}
 {{- $own := dict "app.kubernetes.io/managed-by" .root.Release.Service "app.kubernetes.io/instance" .root.Release.Name -}}
 {{- toYaml (merge (deepCopy (.labels | default dict)) $own) -}}
@@ -72,10 +81,11 @@ spec:
 The ServiceAccount of a job, if it has one of its own. A hook's is a copy that nobody else uses, because it comes and goes.
 */}}
 {{- define "release-hooks.serviceAccount" -}}
-{{- $settings := include "release-hooks.settings" .root | fromYaml -}}
-{{- $account := .serviceAccount | default $settings.serviceAccount -}}
+{{- $account := include "release-hooks.account" . | fromYaml -}}
 {{- if $account.create -}}
-{{- $annotations := include "release-hooks.serviceAccount.annotations" (dict "root" .root "phase" .phase) | fromYaml -}}
+{{- /* Before the job, also before one with a weight below 1. */ -}}
+{{- $weight := min 0 (sub (include "release-hooks.weight" . | int64) 1) -}}
+{{- $annotations := include "release-hooks.serviceAccount.annotations" (dict "root" .root "name" .name "phase" .phase "weight" $weight) | fromYaml -}}
 {{- $annotations = merge (deepCopy ($account.annotations | default dict)) $annotations -}}
 apiVersion: v1
 kind: ServiceAccount
@@ -125,7 +135,6 @@ All that a job needs, in one: its account, its fingerprint and itself. Takes wha
 The same as a ReleaseJob, for clusters with the operator.
 */}}
 {{- define "release-hooks.releaseJob" -}}
-{{- $settings := include "release-hooks.settings" .root | fromYaml -}}
 apiVersion: jobwright.io/v1alpha1
 kind: ReleaseJob
 metadata:
@@ -139,15 +148,17 @@ metadata:
   {{- end }}
 spec:
   release: {{ .root.Release.Name }}
-  phase: {{ .phase | default "pre" | title }}
+  phase: {{ include "release-hooks.phase" . | title }}
   {{- with .root.Chart.AppVersion }}
   version: {{ . | quote }}
   {{- end }}
   revision: {{ .root.Release.Revision | quote }}
-  run: {{ ternary "Always" "OncePerFingerprint" (eq (.run | default "OnChange") "Always") }}
+  run: {{ ternary "Always" "OncePerFingerprint" (eq (include "release-hooks.run" .) "Always") }}
   deadlineSeconds: {{ include "release-hooks.deadline" . }}
+  {{- with include "release-hooks.ttl" . }}
   keep:
-    finishedSeconds: {{ ternary $settings.ttlSecondsAfterFinished .ttlSecondsAfterFinished (kindIs "invalid" .ttlSecondsAfterFinished) | int }}
+    finishedSeconds: {{ . }}
+  {{- end }}
   template:
     {{- include "release-hooks.template" . | nindent 4 }}
 {{- end -}}

@@ -1,11 +1,15 @@
 {{/*
 What a chart has said about its jobs, with defaults, as YAML. Takes the root context.
-A word that nobody knows is an error here, because a library chart's schema does not see the values of who uses it.
+An unknown key and a wrong type are errors here, because a library chart's schema does not see the values of the chart that
+uses it.
 */}}
 {{- define "release-hooks.settings" -}}
-{{- $given := .Values.releaseHooks | default dict -}}
+{{- $given := .Values.releaseHooks -}}
+{{- if kindIs "invalid" $given -}}
+{{- $given = dict -}}
+{{- end -}}
 {{- if not (kindIs "map" $given) -}}
-{{- fail "releaseHooks is a map: mode, database, ttlSecondsAfterFinished, …" -}}
+{{- fail (printf "releaseHooks is %s: it is a map with mode, database, ttlSecondsAfterFinished, …" (toJson $given)) -}}
 {{- end -}}
 {{- $defaults := dict
   "mode" "hook"
@@ -22,9 +26,41 @@ A word that nobody knows is an error here, because a library chart's schema does
 {{- fail (printf "releaseHooks.%s is not known: there are %s" $key (keys $defaults | sortAlpha | join ", ")) -}}
 {{- end -}}
 {{- end -}}
-{{- $settings := mergeOverwrite $defaults (deepCopy $given) -}}
+{{- /* null is the default: Helm removes it from the values only where a chart has a value of its own. */ -}}
+{{- $settings := deepCopy $defaults -}}
+{{- range $key, $value := $given -}}
+{{- $default := index $defaults $key -}}
+{{- if kindIs "map" $default -}}
+{{- if not (or (kindIs "map" $value) (kindIs "invalid" $value)) -}}
+{{- fail (printf "releaseHooks.%s is %s: it is a map with %s" $key (toJson $value) (keys $default | sortAlpha | join ", ")) -}}
+{{- end -}}
+{{- range $inner, $value := $value -}}
+{{- if not (hasKey $default $inner) -}}
+{{- fail (printf "releaseHooks.%s.%s is not known: there are %s" $key $inner (keys $default | sortAlpha | join ", ")) -}}
+{{- end -}}
+{{- if not (kindIs "invalid" $value) -}}
+{{- $_ := set (index $settings $key) $inner $value -}}
+{{- end -}}
+{{- end -}}
+{{- else if not (kindIs "invalid" $value) -}}
+{{- $_ := set $settings $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- range $key, $minimum := dict "ttlSecondsAfterFinished" 0 "deployerTimeoutSeconds" 2 "backoffLimit" 0 -}}
+{{- include "release-hooks.checkNumber" (dict "settings" $settings "key" $key "minimum" $minimum) -}}
+{{- end -}}
+{{- if not (kindIs "invalid" $settings.deadlineSeconds) -}}
+{{- include "release-hooks.checkNumber" (dict "settings" $settings "key" "deadlineSeconds" "minimum" 1) -}}
+{{- end -}}
+{{- $_ := include "release-hooks.integer" (dict "value" $settings.waitFor.port "called" "releaseHooks.waitFor.port" "minimum" 1 "maximum" 65535) -}}
+{{- if not (kindIs "bool" $settings.serviceAccount.create) -}}
+{{- fail (printf "releaseHooks.serviceAccount.create is %s: it is true or false" (toJson $settings.serviceAccount.create)) -}}
+{{- end -}}
 {{- $gate := (.Values.feature | default dict).migrationHooks -}}
 {{- if not (kindIs "invalid" $gate) -}}
+{{- if not (has (toString $gate) (list "true" "false")) -}}
+{{- fail (printf "feature.migrationHooks is %s: it is true or false" (toJson $gate)) -}}
+{{- end -}}
 {{- $_ := set $settings "mode" (ternary "hook" "plain" (eq (toString $gate) "true")) -}}
 {{- end -}}
 {{- if not (has $settings.mode (list "hook" "plain" "releasejob")) -}}
@@ -55,7 +91,11 @@ Takes a dict: root, and deadlineSeconds where a job has its own.
 {{- define "release-hooks.deadline" -}}
 {{- $settings := include "release-hooks.settings" .root | fromYaml -}}
 {{- $limit := int $settings.deployerTimeoutSeconds -}}
-{{- $deadline := .deadlineSeconds | default $settings.deadlineSeconds | default (sub $limit 30) | int -}}
+{{- $deadline := include "release-hooks.ownNumber" (dict "job" . "key" "deadlineSeconds" "minimum" 1) -}}
+{{- if not $deadline -}}
+{{- $deadline = ternary (sub $limit 30) $settings.deadlineSeconds (kindIs "invalid" $settings.deadlineSeconds) -}}
+{{- end -}}
+{{- $deadline = int $deadline -}}
 {{- if or (lt $deadline 1) (ge $deadline $limit) -}}
 {{- fail (printf "deadlineSeconds is %d: it has to be below deployerTimeoutSeconds (%d), which is the --timeout that the chart is deployed with" $deadline $limit) -}}
 {{- end -}}
