@@ -8,6 +8,8 @@ mod files;
 mod force;
 pub(crate) mod http_sink;
 mod job;
+mod keys;
+mod receiver;
 mod selection;
 mod series;
 mod server;
