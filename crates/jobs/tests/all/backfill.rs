@@ -10,6 +10,7 @@ pub(crate) mod http_sink;
 mod job;
 mod keys;
 mod receiver;
+mod restarts;
 mod selection;
 mod series;
 mod server;
