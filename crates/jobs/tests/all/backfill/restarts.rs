@@ -50,7 +50,7 @@ impl Refusing {
             ..backfill()
         };
         let run = backfill.run(self.surroundings.clone(), sink.clone(), None, CancellationToken::new());
-        tokio::time::timeout(Duration::from_hours(2), run).await.expect("it does not end").unwrap()
+        tokio::time::timeout(Duration::from_hours(2), run).await.unwrap().unwrap()
     }
 }
 
