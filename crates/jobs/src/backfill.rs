@@ -41,7 +41,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | `discover`, `kind` | which kinds there are, and by which names they are meant |
-//! | `list`, `page`, `pages` | calls to the cluster, and what they bring |
+//! | `list`, `page`, `pages`, `restarts` | calls to the cluster, and what they bring |
 //! | `cut`, `filter` | from an object to a line: what goes out, and what never does |
 //! | `batch`, `deliver`, `sinks`, `transport` | on the way |
 //! | `checkpoint`, `book` | what has arrived |
@@ -65,6 +65,7 @@ mod page;
 mod pages;
 mod patience;
 mod rbac;
+mod restarts;
 mod run;
 mod sinks;
 mod stopping;

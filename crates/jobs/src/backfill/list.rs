@@ -54,8 +54,8 @@ pub(crate) struct Query {
 #[derive(Debug)]
 pub(crate) enum Fetched {
     Page(Page),
-    /// The moment that the list shows is forgotten. With a token it goes on at another moment.
-    Expired(Option<String>),
+    /// The snapshot of the list has expired, and what the server answered. With a token it continues with a later one.
+    Expired(Option<String>, Problem),
     /// Fewer objects have to be asked for.
     TooLarge,
 }
@@ -174,11 +174,11 @@ fn judge(query: &Query, code: StatusCode, body: &[u8], asked: Option<Duration>) 
     let problem = Problem { status: Some(code.as_u16()), message };
     if code == StatusCode::GONE || matches!(status.reason.as_str(), reason::EXPIRED | reason::GONE) {
         let token = status.metadata.and_then(|metadata| metadata.continue_).filter(|token| !token.is_empty());
-        return Reply::Fetched(Fetched::Expired(token));
+        return Reply::Fetched(Fetched::Expired(token, problem));
     }
     // A token that the server does not know any more, or never did.
     if code == StatusCode::BAD_REQUEST && query.token.is_some() {
-        return Reply::Fetched(Fetched::Expired(None));
+        return Reply::Fetched(Fetched::Expired(None, problem));
     }
     match classify(&kube::Error::Api(status.boxed())) {
         Answer::TryAgain(after) => Reply::Passing(problem, asked.or(after)),
@@ -246,7 +246,7 @@ mod tests {
             body.as_bytes(),
             None,
         ) {
-            Reply::Fetched(Fetched::Expired(token)) => format!("expired {token:?}"),
+            Reply::Fetched(Fetched::Expired(token, _)) => format!("expired {token:?}"),
             Reply::Fetched(_) => "fetched".to_owned(),
             Reply::Passing(problem, _) => format!("passing {problem}"),
             Reply::Refused(problem) => format!("refused {problem}"),

@@ -30,10 +30,10 @@ pub(crate) struct Pages {
 pub(crate) enum Step {
     /// A page, and where it begins.
     Page(Page, Position),
-    /// The list goes on at a later moment.
-    WentOn,
-    /// The list begins again.
-    Restarted,
+    /// The list continues with a later snapshot, because of this answer.
+    WentOn(Problem),
+    /// The list starts over, because of this answer.
+    Restarted(Problem),
     /// There is nothing more.
     End,
 }
@@ -73,13 +73,13 @@ impl Pages {
                 self.next = Some(Query { limit: (query.limit / 4).max(1), ..query });
                 Box::pin(self.next()).await
             }
-            Fetched::Expired(Some(token)) => {
+            Fetched::Expired(Some(token), problem) => {
                 self.next = Some(Query { token: Some(token), version: None, ..query });
-                Ok(Step::WentOn)
+                Ok(Step::WentOn(problem))
             }
-            Fetched::Expired(None) => {
+            Fetched::Expired(None, problem) => {
                 self.next = Some(Query { token: None, version: None, ..query });
-                Ok(Step::Restarted)
+                Ok(Step::Restarted(problem))
             }
         }
     }

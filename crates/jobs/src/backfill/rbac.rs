@@ -2,6 +2,7 @@
 
 use super::kind::Kind;
 use crate::access::{Rule, role};
+use jobwright_engine::record_name;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a backfill does in a cluster.
@@ -23,22 +24,23 @@ pub struct Needs {
     pub secrets: BTreeSet<String>,
 }
 
-/// What the roles are called.
-const NAME: &str = "jobwright-backfill";
+/// What the names of the roles begin with.
+const NAME: &str = "backfill";
 
 impl Needs {
-    /// Roles that allow all of it and nothing else.
+    /// Roles that allow all of it and nothing else. Their name tells what they allow: those of two backfills differ.
     pub fn to_yaml(&self) -> String {
         let (inside, outside): (Vec<&Kind>, Vec<&Kind>) =
             self.kinds.iter().partition(|kind| kind.namespaced && !self.namespaces.is_empty());
-        let everywhere = role(NAME, None, &list_rules(&outside));
+        let everywhere = list_rules(&outside);
         let mut places: BTreeMap<&str, Vec<Rule<'_>>> = BTreeMap::new();
         for namespace in &self.namespaces {
             places.entry(namespace).or_default().extend(list_rules(&inside));
         }
         places.entry(&self.namespace).or_default().extend(self.keep_rules());
-        let somewhere = places.iter().filter_map(|(namespace, rules)| role(NAME, Some(namespace), rules));
-        everywhere.into_iter().chain(somewhere).collect::<Vec<_>>().join("---\n")
+        let name = name(&self.namespace, &everywhere, &places);
+        let somewhere = places.iter().filter_map(|(namespace, rules)| role(&name, Some(namespace), rules));
+        role(&name, None, &everywhere).into_iter().chain(somewhere).collect::<Vec<_>>().join("---\n")
     }
 
     fn keep_rules(&self) -> Vec<Rule<'_>> {
@@ -61,6 +63,13 @@ impl Needs {
         }
         rules
     }
+}
+
+/// What the roles are called. Those of no namespace are everywhere, so another backfill must not have the same ones.
+fn name(namespace: &str, everywhere: &[Rule<'_>], places: &BTreeMap<&str, Vec<Rule<'_>>>) -> String {
+    let show = |rules: &[Rule<'_>]| rules.iter().map(ToString::to_string).collect::<String>();
+    let places = places.iter().map(|(place, rules)| format!("{place}\n{}", show(rules)));
+    record_name(NAME, &[NAME, namespace, &show(everywhere), &places.collect::<String>()])
 }
 
 fn list_rules<'a>(kinds: &[&'a Kind]) -> Vec<Rule<'a>> {
@@ -95,12 +104,31 @@ mod tests {
     fn kinds_are_listed_and_nothing_else() {
         let kinds = vec![kind("", "pods", true), kind("apps", "deployments", true), kind("", "nodes", false)];
         let needs = Needs { kinds, ..Needs::default() };
+        let yaml = needs.to_yaml();
+        let (head, rules) = yaml.split_once("rules:\n").unwrap();
+        assert!(
+            head.starts_with(
+                "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: jobwright-backfill-"
+            ),
+            "{head}"
+        );
         assert_eq!(
-            needs.to_yaml(),
-            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: jobwright-backfill\nrules:\n\
-             - apiGroups: [\"\"]\n  resources: [nodes, pods]\n  verbs: [list]\n\
+            rules,
+            "- apiGroups: [\"\"]\n  resources: [nodes, pods]\n  verbs: [list]\n\
              - apiGroups: [\"apps\"]\n  resources: [deployments]\n  verbs: [list]\n"
         );
+    }
+
+    #[test]
+    fn roles_of_two_backfills_have_two_names_and_those_of_one_always_the_same() {
+        let name = |namespace: &str, kind_name: &str| {
+            let kinds = vec![kind("", kind_name, true)];
+            let yaml = Needs { kinds, namespace: namespace.to_owned(), ..Needs::default() }.to_yaml();
+            yaml.lines().find_map(|line| line.strip_prefix("  name: ")).unwrap().to_owned()
+        };
+        assert_eq!(name("shop", "pods"), name("shop", "pods"));
+        assert_ne!(name("shop", "pods"), name("bank", "pods"));
+        assert_ne!(name("shop", "pods"), name("shop", "nodes"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! HTTP to the places that batches go to: TLS with files that may be replaced while it runs, and credentials.
 
+mod confidence;
 mod source;
 mod tls;
 
@@ -121,14 +122,8 @@ pub(crate) async fn read_line(body: Incoming, secrets: &[HeaderValue]) -> String
 
 fn show_line(text: &str, secrets: &[HeaderValue]) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    let mut line: String = line.chars().filter(|character| !character.is_control()).take(LINE).collect();
-    for secret in secrets {
-        let secret = String::from_utf8_lossy(secret.as_bytes()).into_owned();
-        for part in secret.split_whitespace().filter(|part| part.len() > 3 && *part != "Bearer") {
-            line = line.replace(part, super::cut::sensitive::REMOVED);
-        }
-    }
-    line
+    // Hidden before it is cut: half a secret would not be found.
+    confidence::hide(line, secrets).chars().filter(|character| !character.is_control()).take(LINE).collect()
 }
 
 /// Reads an answer to its end, so that its connection can be used again.
@@ -163,6 +158,8 @@ mod tests {
         assert_eq!(shown("the token s3cret-token is wrong"), "the token (removed) is wrong");
         assert_eq!(shown(&"x".repeat(1000)).len(), LINE);
         assert_eq!(shown(""), "");
+        let long = format!("{}s3cret-token", "x".repeat(LINE - 6));
+        assert!(!shown(&long).contains("s3cre"), "it was cut before it was hidden");
     }
 
     #[tokio::test]

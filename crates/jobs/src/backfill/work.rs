@@ -11,6 +11,7 @@ use super::meter::{KindMeter, Stage};
 use super::note::Note;
 use super::page::Page;
 use super::pages::{Pages, Retry, Step};
+use super::restarts::Restarts;
 use super::run::Shared;
 use super::sinks::Form;
 use super::sinks::remote_write::Series;
@@ -106,6 +107,7 @@ impl Worker<'_> {
     async fn list(&mut self, namespace: Option<&str>) -> Result<(), End> {
         let start = Query::start(&self.kind, namespace, self.shared.options.page_size);
         let mut pages = Pages::new(self.shared.lister.clone(), start, &self.place, self.hear_retries());
+        let mut restarts = Restarts::new(self.shared.patience, &self.shared.clock);
         let mut skip = self.place.skip;
         loop {
             let step = tokio::select! {
@@ -121,7 +123,8 @@ impl Worker<'_> {
                     self.take(&page, &mut skip).await?;
                     pages.give_back(page);
                 }
-                Step::WentOn => {
+                Step::WentOn(problem) => {
+                    self.pause(&mut restarts, problem).await?;
                     self.counts.expired += 1;
                     self.shared.listener.tell(Note::WentOn { kind: self.name.to_string() });
                     // The page is another one now, so what has arrived of it cannot be left out of it.
@@ -129,11 +132,26 @@ impl Worker<'_> {
                     self.counts.listed = self.counts.listed.saturating_sub(again);
                     self.counts.repeated += again;
                 }
-                Step::Restarted => {
+                Step::Restarted(problem) => {
+                    self.pause(&mut restarts, problem).await?;
                     skip = 0;
                     self.restart().await?;
                 }
             }
+        }
+    }
+
+    /// Waits after a list was interrupted, unless it got further than ever before. Gives up at the retry limit.
+    async fn pause(&self, restarts: &mut Restarts, problem: Problem) -> Result<(), End> {
+        let reached = self.counts.listed.saturating_sub(self.before.listed);
+        let Some(pause) = restarts.pause(reached) else { return Err(End::Failed(problem)) };
+        if !pause.is_zero() {
+            self.hear_retries()(&problem, pause);
+        }
+        tokio::select! {
+            biased;
+            () = self.shared.stopping.cancelled() => Err(End::Stopped),
+            () = tokio::time::sleep(pause) => Ok(()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! A checkpoint in a file.
 
 use super::{Checkpoint, CheckpointError, CheckpointStore};
+use crate::backfill::sinks::Place;
 use jobwright_engine::async_trait;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -76,13 +77,14 @@ fn read(path: &Path) -> io::Result<Option<Checkpoint>> {
     }
 }
 
-/// Writes a file so that nobody ever sees half of it, whatever happens to the machine.
+/// Writes a file so that no process ever sees half of it, whatever happens to the machine. A link to it stays.
 fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
+    let Place::File(path) = Place::find(path)? else { return Err(io::Error::other("it is not a regular file")) };
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(text)?;
     file.as_file().sync_data()?;
-    file.persist(path)?;
+    file.persist(&path)?;
     std::fs::File::open(directory)?.sync_all()
 }
 

@@ -1,17 +1,30 @@
-//! A file of lines, there whole or not at all.
+//! A file of lines, complete or not there at all.
 //!
 //! It is written beside its place under another name, and moved when the run is over. A run that was stopped leaves it
-//! there if there is a checkpoint, which knows its length: the next process cuts it back to that and goes on.
+//! there if there is a checkpoint, which knows its length: the next process cuts it back to that and resumes. What is no
+//! regular file is written to in place, and never resumed.
 
-use super::{Compression, Form, Sink, SinkError};
+mod partial;
+pub(crate) mod place;
+mod stream;
+
+use super::{Compression, Form, Remedy, Sink, SinkError};
 use crate::backfill::batch::Batch;
 use crate::backfill::summary::{Problem, Summary};
 use jobwright_engine::async_trait;
+use partial::Partial;
+use place::Place;
 use serde_json::{Value, json};
-use std::fs::{File, OpenOptions};
-use std::io::{self, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a process that reads a pipe is waited for, and how often it is looked for.
+const READER: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Writes a file.
 pub struct FileSink {
@@ -19,15 +32,14 @@ pub struct FileSink {
     compression: Compression,
     /// Whether what was written has to be on the disk before it counts.
     is_durable: bool,
-    open: Arc<Mutex<Option<Partial>>>,
+    open: Arc<Mutex<Option<Open>>>,
 }
 
-/// A file in the making.
+/// What is written to.
 #[derive(Debug)]
-struct Partial {
-    path: PathBuf,
-    file: File,
-    length: u64,
+enum Open {
+    Partial(Partial, PathBuf),
+    Stream(File),
 }
 
 impl FileSink {
@@ -38,66 +50,61 @@ impl FileSink {
 
     fn error(&self, error: &io::Error) -> SinkError {
         let problem = Problem::of(format!("cannot write `{}`: {error}", self.path.display()));
-        // A disk that is full may get room again.
+        // Of a stream, half a batch may have been read: nothing that is written now would be understood.
+        let is_stream = matches!(*self.lock(), Some(Open::Stream(_)));
         match error.kind() {
+            _ if is_stream => SinkError { problem, remedy: Remedy::Closed },
+            // A disk that is full may get room again.
             io::ErrorKind::StorageFull | io::ErrorKind::Interrupted => SinkError::passing(problem, None),
             _ => SinkError::refused(problem),
         }
     }
 
-    fn partial_path(&self, run: &str) -> PathBuf {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        self.path.with_file_name(format!(".{name}.{run}.partial"))
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn work<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Option<Partial>) -> io::Result<T> + Send + 'static,
-    ) -> Result<T, SinkError> {
+        work: impl FnOnce(&mut Option<Open>) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
         let open = Arc::clone(&self.open);
         let done = tokio::task::spawn_blocking(move || work(&mut open.lock().unwrap_or_else(PoisonError::into_inner)));
-        done.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(|error| self.error(&error))
+        done.await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+
+    /// Opens what the path leads to; whether a run can continue there after what it has sent.
+    async fn open(&self, run: &str, state: Option<&Value>) -> io::Result<bool> {
+        let (path, run) = (self.path.clone(), run.to_owned());
+        let length = state.map(|state| state["length"].as_u64().unwrap_or(u64::MAX));
+        let is_new = state.is_none();
+        self.work(move |open| {
+            // The file of a run before this one is no longer locked.
+            *open = None;
+            *open = match (Place::find(&path)?, length) {
+                (Place::File(path), None) => {
+                    partial::remove_dead(&path, &run);
+                    Some(Open::Partial(Partial::create(partial::path_beside(&path, &run))?, path))
+                }
+                (Place::File(path), Some(length)) => {
+                    let found = Partial::resume(partial::path_beside(&path, &run), length)?;
+                    found.map(|partial| Open::Partial(partial, path))
+                }
+                (Place::Stream(path), None) => Some(Open::Stream(stream::open(&path)?)),
+                (Place::Stream(_), Some(_)) => None,
+            };
+            Ok(open.is_some() || is_new)
+        })
+        .await
     }
 }
 
-impl Partial {
-    fn create(path: PathBuf) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).write(true).truncate(true).open(&path)?;
-        Ok(Self { path, file, length: 0 })
-    }
-
-    /// Goes on after a length; none if that is no longer there.
-    fn resume(path: PathBuf, length: u64) -> io::Result<Option<Self>> {
-        let mut file = match OpenOptions::new().write(true).open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        if file.metadata()?.len() < length {
-            return Ok(None);
-        }
-        file.set_len(length)?;
-        file.seek(SeekFrom::Start(length))?;
-        Ok(Some(Self { path, file, length }))
-    }
-
+impl Open {
     fn append(&mut self, body: &[u8], is_durable: bool) -> io::Result<()> {
-        let written = self.file.write_all(body).and_then(|()| if is_durable { self.file.sync_data() } else { Ok(()) });
-        if let Err(error) = written {
-            // Half a batch must not stay in front of the next.
-            self.file.set_len(self.length)?;
-            self.file.seek(SeekFrom::Start(self.length))?;
-            return Err(error);
+        match self {
+            Self::Partial(partial, _) => partial.append(body, is_durable),
+            Self::Stream(file) => file.write_all(body),
         }
-        self.length += body.len() as u64;
-        Ok(())
-    }
-
-    fn publish(self, to: &Path) -> io::Result<()> {
-        self.file.sync_all()?;
-        std::fs::rename(&self.path, to)?;
-        let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(directory)?.sync_all()
     }
 }
 
@@ -116,41 +123,52 @@ impl Sink for FileSink {
     }
 
     async fn begin(&self, run: &str, state: Option<&Value>) -> Result<bool, SinkError> {
-        let path = self.partial_path(run);
-        let length = state.map(|state| state["length"].as_u64().unwrap_or(u64::MAX));
-        self.work(move |open| {
-            *open = match length {
-                None => Some(Partial::create(path)?),
-                Some(length) => Partial::resume(path, length)?,
-            };
-            Ok(open.is_some())
-        })
-        .await
+        let begun = Instant::now();
+        loop {
+            match self.open(run, state).await {
+                Err(error) if error.kind() == io::ErrorKind::NotConnected && begun.elapsed() < READER => {
+                    tokio::time::sleep(LOOK).await;
+                }
+                opened => return opened.map_err(|error| self.error(&error)),
+            }
+        }
     }
 
     async fn send(&self, batch: &Batch) -> Result<(), SinkError> {
         let (body, is_durable) = (batch.body.clone(), self.is_durable);
-        self.work(move |open| match open {
-            Some(partial) => partial.append(&body, is_durable),
+        let sent = self.work(move |open| match open {
+            Some(open) => open.append(&body, is_durable),
             None => Err(io::Error::other("it is not open")),
-        })
-        .await
+        });
+        sent.await.map_err(|error| self.error(&error))
     }
 
     fn state(&self) -> Option<Value> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.as_ref().map(|partial| json!({"length": partial.length}))
+        self.lock().as_ref().map(|open| match open {
+            Open::Partial(partial, _) => json!({"length": partial.length}),
+            Open::Stream(_) => json!({"stream": true}),
+        })
     }
 
     async fn finish(&self, _: &Summary) -> Result<(), SinkError> {
-        let path = self.path.clone();
-        self.work(move |open| open.take().map_or(Ok(()), |partial| partial.publish(&path))).await
+        let finished = self.work(|open| {
+            if let Some(Open::Partial(partial, path)) = open {
+                partial.publish(path)?;
+            }
+            *open = None;
+            Ok(())
+        });
+        finished.await.map_err(|error| self.error(&error))
     }
 
     async fn leave(&self, goes_on: bool) {
         if !goes_on {
-            // If it cannot be taken away, nobody will take it for a whole one.
-            let _ = self.work(|open| open.take().map_or(Ok(()), |partial| std::fs::remove_file(&partial.path))).await;
+            // If it cannot be removed, its name still tells that it is not complete.
+            let left = self.work(|open| match open.take() {
+                Some(Open::Partial(partial, _)) => partial.remove(),
+                Some(Open::Stream(_)) | None => Ok(()),
+            });
+            let _ = left.await;
         }
     }
 }
@@ -159,6 +177,7 @@ impl Sink for FileSink {
 mod tests {
     use super::*;
     use crate::backfill::batch::BatchId;
+    use std::path::Path;
 
     fn batch(number: u64, text: &str) -> Batch {
         let id = BatchId { run: "r".to_owned(), kind: "pods".to_owned(), number };
@@ -227,7 +246,7 @@ mod tests {
         second.finish(&summary()).await.unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
         assert!(!second.begin("r", Some(&state)).await.unwrap(), "it is gone");
-        std::fs::write(second.partial_path("r"), "on").unwrap();
+        std::fs::write(partial::path_beside(&path, "r"), "on").unwrap();
         assert!(!second.begin("r", Some(&state)).await.unwrap(), "it is too short");
     }
 

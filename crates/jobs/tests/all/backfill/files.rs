@@ -89,3 +89,90 @@ async fn a_file_that_cannot_be_written_or_is_left_is_not_there() {
     assert_eq!(summary.ending(), Ending::Partial);
     assert_eq!(names(directory.path()), ["out"], "what could be had is there, and the summary says that it is not all");
 }
+
+#[tokio::test(start_paused = true)]
+async fn links_stay_links_and_directories_are_refused() {
+    let stage = Stage::new(6).await;
+    let directory = tempfile::tempdir().unwrap();
+    let expected = stage.expected(&PATHS).await;
+    let read = |path: &Path| read_lines(&std::fs::read_to_string(path).unwrap());
+
+    // A link to a file, a link to nothing yet, and a link to a link.
+    let target = directory.path().join("target");
+    std::fs::write(&target, "old").unwrap();
+    let missing = directory.path().join("missing");
+    let links = [("link", &target), ("dangling", &missing), ("chain", &directory.path().join("link"))];
+    for (name, target) in links {
+        let link = directory.path().join(name);
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        assert!(run(&stage, &to(&format!("file:{}", link.display()))).await.unwrap().complete);
+        assert!(link.symlink_metadata().unwrap().is_symlink(), "{name} was replaced");
+        compare(&read(&link), &expected, name);
+    }
+    compare(&read(&missing), &expected, "what did not exist");
+
+    let error = run(&stage, &to(&format!("file:{}", directory.path().display()))).await.unwrap_err();
+    assert_eq!(error.to_string(), format!("cannot write `{}`: it is a directory", directory.path().display()));
+    assert_eq!(names(directory.path()), ["chain", "dangling", "link", "missing", "target"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn partial_files_of_dead_runs_are_removed_and_those_of_living_ones_stay() {
+    let stage = Stage::new(6).await;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("out");
+    for name in [".out.20260101T000000Z-abcdef.partial", ".outer.20260101T000000Z-abcdef.partial", ".out.other"] {
+        std::fs::write(directory.path().join(name), "half").unwrap();
+    }
+    let living = directory.path().join(".out.20260101T000000Z-living.partial");
+    let lock = std::fs::File::create(&living).unwrap();
+    lock.lock().unwrap();
+    assert!(run(&stage, &to(&format!("file:{}", path.display()))).await.unwrap().complete);
+    assert_eq!(
+        names(directory.path()),
+        [".out.20260101T000000Z-living.partial", ".out.other", ".outer.20260101T000000Z-abcdef.partial", "out"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_that_is_a_link_stays_one() {
+    let stage = Stage::new(6).await;
+    let directory = tempfile::tempdir().unwrap();
+    let [target, link] = ["target", "link"].map(|name| directory.path().join(name));
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let task = Task { checkpoint: Some(CheckpointPlace::File(link.clone())), ..to("stdout") };
+    assert!(run(&stage, &task).await.unwrap().complete);
+    assert!(link.symlink_metadata().unwrap().is_symlink() && target.is_file());
+}
+
+#[tokio::test]
+async fn pipes_and_devices_are_written_in_place_and_stay_what_they_are() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let stage = Stage::new(6).await;
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe).unwrap()
+    });
+    let checkpoint = Some(CheckpointPlace::File(directory.path().join("checkpoint")));
+    let task = Task { checkpoint, ..to(&format!("file:{}", pipe.display())) };
+    assert!(run(&stage, &task).await.unwrap().complete);
+    compare(&read_lines(&reader.join().unwrap()), &stage.expected(&PATHS).await, "pipe");
+    assert!(pipe.symlink_metadata().unwrap().file_type().is_fifo());
+    // Where the user may not create a device, the machine's own shows it: it must not be written beside either.
+    assert!(run(&stage, &to("file:/dev/null")).await.unwrap().complete);
+    assert!(Path::new("/dev/null").symlink_metadata().unwrap().file_type().is_char_device());
+    assert_eq!(names(directory.path()), ["checkpoint", "pipe"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pipe_that_no_process_reads_is_an_error_after_a_while() {
+    let stage = Stage::new(1).await;
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let error = run(&stage, &to(&format!("file:{}", pipe.display()))).await.unwrap_err();
+    assert_eq!(error.to_string(), format!("cannot write `{}`: no process reads it", pipe.display()));
+}
