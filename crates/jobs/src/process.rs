@@ -177,6 +177,7 @@ impl Group {
         if let Some(watchdog) = &mut self.watchdog {
             watchdog.wait().await?;
         }
+        drop(self.beats.take());
         self.is_over = true;
         status
     }
