@@ -37,7 +37,8 @@ struct Section {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Promise {
-    promise: String,
+    #[serde(rename = "promise")]
+    text: String,
     test: Test,
     mutation: Mutation,
 }
@@ -72,7 +73,7 @@ impl Promises {
         let document = documents.first().with_context(|| format!("{FILE} is empty"))?;
         let promises: Self = serde_json::from_value(document.root.to_json()).with_context(|| FILE.to_owned())?;
         for promise in promises.all() {
-            promise.check().with_context(|| format!("{FILE}: {}", promise.promise))?;
+            promise.check().with_context(|| format!("{FILE}: {}", promise.text))?;
         }
         Ok(promises)
     }
@@ -140,13 +141,13 @@ pub(crate) fn page() -> Result<String> {
         // Writing to a String cannot fail.
         let _ = write!(page, "\n## {}\n\n{}\n\n", section.title, section.about.trim_end());
         page.push_str("| promise | test | mutation that the test catches |\n|---|---|---|\n");
-        for Promise { promise, test, mutation } in &section.promises {
+        for Promise { text, test, mutation } in &section.promises {
             let Mutation { file, replace, with } = mutation;
             let change = match with.trim() {
                 "" => format!("remove {}", code(replace)),
                 with => format!("{} becomes {}", code(replace), code(with)),
             };
-            let _ = writeln!(page, "| {promise} | {} | {file}: {change} |", test.title());
+            let _ = writeln!(page, "| {text} | {} | {file}: {change} |", test.title());
         }
     }
     let _ = write!(page, "\n{}\n", promises.conclusion.trim_end());

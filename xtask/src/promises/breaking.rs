@@ -21,7 +21,7 @@ enum Verdict {
 pub(crate) fn run(only: Option<&str>) -> Result<()> {
     let promises = Promises::read()?;
     let wanted: Vec<&Promise> =
-        promises.all().filter(|promise| only.is_none_or(|text| promise.promise.contains(text))).collect();
+        promises.all().filter(|promise| only.is_none_or(|part| promise.text.contains(part))).collect();
     ensure!(!wanted.is_empty(), "no promise contains `{}`", only.unwrap_or_default());
     let sources = copy_sources()?;
     let mut kept = Vec::new();
@@ -31,15 +31,15 @@ pub(crate) fn run(only: Option<&str>) -> Result<()> {
     for promise in &wanted {
         match run_test(&promise.test, &sources)? {
             Verdict::Passed => guarded.push(*promise),
-            Verdict::Failed => kept.push(format!("{}: its test fails on the sources as they are", promise.promise)),
-            Verdict::NotRun(output) => kept.push(format!("{}: its test cannot be run: {output}", promise.promise)),
+            Verdict::Failed => kept.push(format!("{}: its test fails on the sources as they are", promise.text)),
+            Verdict::NotRun(output) => kept.push(format!("{}: its test cannot be run: {output}", promise.text)),
         }
     }
     for (promise, number) in guarded.iter().zip(1..) {
-        println!("{number} of {}: {}", guarded.len(), promise.promise);
+        println!("{number} of {}: {}", guarded.len(), promise.text);
         if let Some(problem) = break_promise(promise, &sources)? {
             println!("    {problem}");
-            kept.push(format!("{}: {problem}", promise.promise));
+            kept.push(format!("{}: {problem}", promise.text));
         }
     }
     ensure!(kept.is_empty(), "{} of {} promises are not guarded:\n{}", kept.len(), wanted.len(), kept.join("\n"));

@@ -60,7 +60,9 @@ pub(crate) fn show(report: &Report, subject: Subject<'_>) {
         }
         line("");
     }
-    summary::lines(report, subject).iter().for_each(|text| line(text));
+    for text in summary::lines(report, subject) {
+        line(&text);
+    }
 }
 
 /// Prints the preview of a deploy.
