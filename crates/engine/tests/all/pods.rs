@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use crate::support::{Lab, NAMESPACE, pod, registry, told};
+use jobwright_drydock::{Fault, When};
 use jobwright_engine::{DeployOutcome, Event, Events, JobOutcome, OnUnknown, Retries, RunPolicy, Settings};
 use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt as _;
@@ -259,4 +260,60 @@ async fn conditions_tell_that_a_job_is_not_needed() {
     assert_eq!(report.jobs[0].outcome, JobOutcome::Succeeded, "{:?}", told(&report));
     let report = lab.deploy("4", &with(None, "Nothing", "x", "{.spec}", json!(1))).await.unwrap();
     assert_eq!(report.jobs[0].outcome, JobOutcome::Skipped, "it has succeeded, so nobody asks");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_container_starts_before_the_uid_of_its_job_is_recorded() {
+    let line = "echo done";
+    let whole = Lab::new().await;
+    whole.deploy("1", &registry([pod("migrate", line)])).await.unwrap();
+    let mut started = 0;
+    for call in 1..=whole.faults.calls().len() {
+        for when in [When::Before, When::After] {
+            let lab = Lab::new().await;
+            lab.faults.stop_at(call, when);
+            let registry = registry([pod("migrate", line)]);
+            tokio::select! {
+                _ = lab.deploy("1", &registry) => {}
+                () = lab.faults.stopped() => {}
+            }
+            lab.pass(Duration::from_secs(30)).await;
+            if lab.starts_of(line) > 0 {
+                started += 1;
+                let uid = lab.jobs().await[0].uid().unwrap();
+                let ledgers = serde_json::to_string(&lab.ledgers().await).unwrap();
+                let has_ended = ledgers.contains("outcome");
+                assert!(has_ended || ledgers.contains(&uid), "stopped {when:?} call {call}: {ledgers}");
+            }
+        }
+    }
+    assert!(started > 0, "no process was stopped after its container had started");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_ends_the_reading_of_a_log_that_does_not_end() {
+    for fault in [Fault::Hang(When::Before), Fault::Silence] {
+        let lab = Lab::new().await;
+        lab.faults.on(|call| call.subresource == "log").fail(fault.clone());
+        let cancellation = CancellationToken::new();
+        let cancel = async {
+            let has_succeeded = |job: &Job| job.status.as_ref().is_some_and(|status| status.succeeded == Some(1));
+            while !lab.jobs().await.iter().any(has_succeeded) {
+                lab.pass(Duration::from_millis(100)).await;
+            }
+            lab.pass(Duration::from_secs(1)).await;
+            cancellation.cancel();
+            tokio::time::Instant::now()
+        };
+        let manager = lab.manager(Settings::default());
+        let registry = registry([pod("migrate", "echo done; sleep 5")]);
+        let (report, cancelled) =
+            tokio::join!(manager.deploy(&registry, cancellation.clone(), Events::nowhere()), cancel);
+        let took = cancelled.elapsed();
+        assert!(took <= Duration::from_secs(15), "{fault:?}: {took:?} after the cancellation");
+        let report = report.unwrap();
+        assert_eq!(report.jobs[0].outcome, JobOutcome::Succeeded, "{fault:?}: {report:#?}");
+        let runs = lab.ledger("migrate", "runs").await;
+        assert!(runs[0]["logUnavailable"].is_string(), "{fault:?}: {runs}");
+    }
 }
