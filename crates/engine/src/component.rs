@@ -9,6 +9,7 @@ use crate::mask::Mask;
 use crate::retry::Retry;
 use async_trait::async_trait;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +35,8 @@ pub trait Component: Send + Sync {
     /// Installs or upgrades it, and waits until it is there.
     async fn deploy(&self, context: &DeployContext, occasion: Occasion) -> Result<(), Failure>;
 
-    /// It is deployed, and all its jobs are through.
+    /// It is deployed, and all its jobs are through. A component that records this has to record what it owes as well
+    /// ([`DeployContext::owed`]), in the same write: the next deploy may find it unchanged.
     async fn complete(&self, _context: &DeployContext) -> Result<(), Failure> {
         Ok(())
     }
@@ -82,6 +84,7 @@ pub struct DeployContext {
     pub(crate) events: Events,
     pub(crate) mask: Mask,
     pub(crate) watchdog: Option<Watchdog>,
+    pub(crate) owed: BTreeMap<String, Occasion>,
 }
 
 impl DeployContext {
@@ -122,6 +125,11 @@ impl DeployContext {
     /// Values that are hidden in what the component reports.
     pub fn mask(&self) -> &Mask {
         &self.mask
+    }
+
+    /// Jobs of the component that are due and were skipped on request, once its jobs are through.
+    pub fn owed(&self) -> &BTreeMap<String, Occasion> {
+        &self.owed
     }
 
     /// What time it is.

@@ -145,6 +145,7 @@ impl Deploy<'_> {
             events: self.events.clone(),
             mask: self.mask.clone(),
             watchdog: self.manager.settings.watchdog.clone(),
+            owed: BTreeMap::new(),
         }
     }
 

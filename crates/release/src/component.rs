@@ -18,7 +18,7 @@ pub(crate) use removed::RemovedComponent;
 pub use removed::{Removed, removed_components};
 
 use crate::record::{Deployed, Record, Records};
-use jobwright_engine::{Decision, Failure, Version};
+use jobwright_engine::{Decision, DeployContext, Failure, Version};
 use std::collections::BTreeMap;
 
 /// What every component has.
@@ -37,10 +37,12 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// Records that it is deployed and its jobs have succeeded.
-    async fn complete(&self) -> Result<(), Failure> {
-        let name = self.name.clone();
+    /// Records that it is deployed and its jobs have succeeded or are owed. If the deploy is killed now, nothing else
+    /// tells the next one which jobs were skipped.
+    async fn complete(&self, context: &DeployContext) -> Result<(), Failure> {
+        let (name, owed) = (self.name.clone(), context.owed().clone());
         let done = move |record: &mut Record| {
+            record.owed.extend(owed.clone());
             if let Some(deployed) = record.components.get_mut(&name) {
                 deployed.complete = true;
                 deployed.installed = true;

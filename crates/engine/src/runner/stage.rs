@@ -47,10 +47,19 @@ impl Deploy<'_> {
     /// The install or upgrade that a job is due for; none if it is not due.
     pub(super) fn occasion_of(&self, entry: &Entry, due: Due) -> Option<Occasion> {
         let owed = self.manager.settings.owed.get(&entry.id).copied();
-        owed.or(match due {
+        // The plan may have changed since, and run it on the other occasion only.
+        let is_due = |occasion: &Occasion| entry.when.only.is_none_or(|only| only == *occasion);
+        owed.filter(is_due).or(match due {
             Due::All(occasion) => Some(occasion),
             Due::Owed => None,
         })
+    }
+
+    /// The jobs of a component that were skipped on request.
+    fn owed_by(&self, scope: &Scope) -> BTreeMap<String, Occasion> {
+        let mut owed = self.notes.with(|notes| notes.owed.clone());
+        owed.retain(|id, _| self.registry.jobs().iter().any(|entry| entry.id == *id && entry.when.scope == *scope));
+        owed
     }
 
     /// Which jobs of a component that is unchanged are due.
@@ -240,7 +249,7 @@ impl Deploy<'_> {
         }
         self.events.send(Event::Deploying { component: name.to_owned(), occasion });
         let started = self.manager.clock.now();
-        let context = self.deploy_context(name);
+        let mut context = self.deploy_context(name);
         let deployed = self.deploy_masked(component, &context, occasion).await;
         let took = between(started, self.manager.clock.now());
         let span = self.note_span(format!("component {name}"), started, pre.spans);
@@ -258,6 +267,7 @@ impl Deploy<'_> {
             self.note_component(name, Ending::job_failed("a post-job failed"), Some(decision), took);
             return Stage::blocked();
         }
+        context.owed = self.owed_by(scope);
         // A cancelled deploy has skipped post-jobs, so the next one has to come back to it.
         let completed = if self.cancellation.is_cancelled() { Ok(()) } else { component.complete(&context).await };
         if let Err(failure) = completed {

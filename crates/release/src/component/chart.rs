@@ -262,7 +262,7 @@ impl Component for ChartComponent {
         self.common.records.change(done).await.map(drop)
     }
 
-    async fn complete(&self, _: &DeployContext) -> Result<(), Failure> {
-        self.common.complete().await
+    async fn complete(&self, context: &DeployContext) -> Result<(), Failure> {
+        self.common.complete(context).await
     }
 }

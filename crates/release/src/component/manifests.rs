@@ -93,6 +93,10 @@ impl ManifestsComponent {
         self.common.records.change(announce).await.map(drop)
     }
 
+    fn pruner<'a>(&'a self, context: &'a DeployContext) -> Pruner<'a> {
+        Pruner { context, component: &self.common.name, kinds: &self.kinds, declared: &self.declared }
+    }
+
     /// Applies everything, in order. Gives what was applied, with what is owned of it.
     async fn apply(
         &self,
@@ -137,12 +141,19 @@ impl Component for ManifestsComponent {
     async fn decide(&self, context: &DeployContext) -> Result<Decision, Failure> {
         let record = self.common.records.get().await;
         let deployed = record.components.get(&self.common.name);
-        let parts = parts(&load(&self.path)?);
+        let manifests = load(&self.path)?;
+        let parts = parts(&manifests);
         let (None, Some(deployed)) = (self.common.changes(deployed, &parts), deployed) else {
             let same = || Decision::Unchanged("same manifests and version".to_owned());
             return Ok(self.common.changes(deployed, &parts).unwrap_or_else(same));
         };
-        let drift = drift::find(context, &self.kinds, &self.common.name, deployed).await?;
+        let declares =
+            |key: &&ObjectKey| manifests.iter().any(|manifest| manifest.identity().may_be(&Identity::from(*key)));
+        let (declared, left): (Vec<&ObjectKey>, Vec<&ObjectKey>) = deployed.objects.iter().partition(declares);
+        if let Some(key) = self.pruner(context).first_to_delete(&left, &declared).await? {
+            return Ok(Decision::Upgrade(format!("{key} is left to be pruned")));
+        }
+        let drift = drift::find(context, &self.kinds, &self.common.name, deployed, &declared).await?;
         Ok(match (drift.as_slice(), self.options.on_drift) {
             ([], _) => Decision::Unchanged("same manifests and version".to_owned()),
             (drift, OnDrift::Redeploy) => Decision::Upgrade(drift::describe(drift)),
@@ -164,8 +175,7 @@ impl Component for ManifestsComponent {
             context.progress("waiting until it is ready");
             wait_for_all(context, &applied, self.options.timeout.duration()).await?;
         }
-        let pruner = Pruner { context, component: &self.common.name, kinds: &self.kinds, declared: &self.declared };
-        let kept = pruner.prune(&without(&before.objects, &keys), &keys).await?;
+        let kept = self.pruner(context).prune(&without(&before.objects, &keys), &keys).await?;
         let deployed = Deployed {
             parts,
             owned,
@@ -181,8 +191,8 @@ impl Component for ManifestsComponent {
         self.common.records.change(done).await.map(drop)
     }
 
-    async fn complete(&self, _: &DeployContext) -> Result<(), Failure> {
-        self.common.complete().await
+    async fn complete(&self, context: &DeployContext) -> Result<(), Failure> {
+        self.common.complete(context).await
     }
 }
 

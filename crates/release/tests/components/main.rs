@@ -9,5 +9,6 @@ mod intent;
 mod prune;
 mod removed;
 mod resume;
+mod skipped;
 mod stage;
 mod wait;

@@ -187,3 +187,49 @@ async fn a_namespace_or_definition_that_is_still_used_is_kept() {
     let names: Vec<&str> = record.components["api"].objects.iter().map(|key| key.name.as_str()).collect();
     assert_eq!(names, ["shop", "api"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_object_whose_move_failed_is_pruned_by_the_next_deploy_that_lacks_it() {
+    let stage = Stage::new().await;
+    let plan = format!("components:\n{}{}", component("api", "api"), component("web", "web"));
+    stage.manifests("api/a.yaml", &[map("api", "1"), map("moved", "1")]);
+    stage.manifests("web/a.yaml", &[map("web", "1")]);
+    stage.succeed(&Wish::default(), &plan).await;
+    // It moves to a component that is not deployed, because its job fails.
+    stage.manifests("api/a.yaml", &[map("api", "1")]);
+    stage.manifests("web/a.yaml", &[map("web", "1"), map("moved", "1")]);
+    let job = "jobs:\n- {id: refuse, component: web, phase: pre, retires: {never: test}, adopt: {release: other, objects: [{apiVersion: v1, kind: ConfigMap, name: theirs}]}}\n";
+    let mut theirs = map("theirs", "1");
+    theirs["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": "theirs"});
+    let theirs = serde_json::from_value(theirs).unwrap();
+    stage.api("v1", "ConfigMap").create(&kube::api::PostParams::default(), &theirs).await.unwrap();
+    stage.fail(&Wish::default(), &format!("{plan}{job}")).await;
+    assert_eq!(stage.maps().await, ["api", "moved", "theirs", "web"]);
+    // No component has it any more.
+    stage.manifests("web/a.yaml", &[map("web", "1")]);
+    stage.succeed(&Wish::default(), &plan).await;
+    assert_eq!(stage.maps().await, ["api", "theirs", "web"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_moved_away_and_was_pruned_there_is_no_drift() {
+    let stage = Stage::new().await;
+    let plan = format!(
+        "components:\n{}{}",
+        component("api", "api"),
+        "- {name: web, dependsOn: [api], manifests: {path: web}}\n"
+    );
+    stage.manifests("api/a.yaml", &[map("api", "1"), map("moved", "1")]);
+    stage.manifests("web/a.yaml", &[map("web", "1")]);
+    stage.succeed(&Wish::default(), &plan).await;
+    stage.manifests("api/a.yaml", &[map("api", "1")]);
+    stage.manifests("web/a.yaml", &[map("web", "1"), map("moved", "1")]);
+    stage.succeed(&Wish::default(), &plan).await;
+    stage.manifests("web/a.yaml", &[map("web", "1")]);
+    stage.succeed(&Wish::default(), &plan).await;
+    assert_eq!(stage.maps().await, ["api", "web"]);
+    let actions: Vec<_> =
+        stage.succeed(&Wish::default(), &plan).await.into_iter().map(|(_, action, reason)| (action, reason)).collect();
+    let same = (jobwright_engine::Action::Unchanged, "same manifests and version".to_owned());
+    assert_eq!(actions, [same.clone(), same]);
+}

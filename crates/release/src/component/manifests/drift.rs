@@ -49,16 +49,17 @@ pub(super) fn describe(drift: &[Drift]) -> String {
     format!("drift: {}{more}", named.join(", "))
 }
 
-/// The objects that are not as they were applied.
+/// The objects that are not as they were applied, among those that are still declared.
 pub(super) async fn find(
     context: &DeployContext,
     kinds: &Kinds,
     component: &str,
     deployed: &Deployed,
+    declared: &[&ObjectKey],
 ) -> Result<Vec<Drift>, Failure> {
     let finder = Finder { caller: Caller::of(context), owner: Owner::new(context, component), kinds, deployed };
     let mut groups: BTreeMap<(&str, &str, Option<&str>), Vec<&ObjectKey>> = BTreeMap::new();
-    for key in deployed.objects.iter().filter(|key| !ends_by_itself(key)) {
+    for key in declared.iter().filter(|key| !ends_by_itself(key)) {
         groups.entry((&key.api_version, &key.kind, key.namespace.as_deref())).or_default().push(key);
     }
     let mut drift = Vec::new();

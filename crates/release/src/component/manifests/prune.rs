@@ -51,7 +51,37 @@ enum Fate {
     Deleted,
 }
 
+/// What is declared, and must not be deleted.
+struct Wanted<'a> {
+    /// By the other components of the plan.
+    elsewhere: Vec<Identity>,
+    /// By the component itself.
+    now: Vec<Identity>,
+    namespace: &'a str,
+}
+
+impl Wanted<'_> {
+    /// Whether another component declares it: there it is taken over.
+    fn moves(&self, identity: &Identity) -> bool {
+        self.elsewhere.iter().any(|other| other.may_be(identity))
+    }
+
+    /// Whether what is still declared would be deleted with it.
+    fn contains(&self, identity: &Identity) -> bool {
+        let mut all = self.now.iter().chain(&self.elsewhere);
+        identity.is_namespace(self.namespace) || all.any(|other| identity.contains(other, self.namespace))
+    }
+}
+
 impl Pruner<'_> {
+    fn wanted<'k>(&self, now: impl Iterator<Item = &'k ObjectKey>) -> Result<Wanted<'_>, Failure> {
+        Ok(Wanted {
+            elsewhere: self.declared.elsewhere(self.component)?,
+            now: now.map(Identity::from).collect(),
+            namespace: &self.context.release().namespace,
+        })
+    }
+
     /// Deletes objects that still belong to the component, which has `now` instead. Gives those back that have to stay,
     /// in the record, too: what another component of the plan declares and has not taken over yet, and namespaces and
     /// definitions whose deletion would delete what is still declared.
@@ -59,9 +89,7 @@ impl Pruner<'_> {
         if objects.is_empty() {
             return Ok(Vec::new());
         }
-        let elsewhere = self.declared.elsewhere(self.component)?;
-        let declared: Vec<Identity> = now.iter().map(Identity::from).chain(elsewhere.iter().cloned()).collect();
-        let namespace = &self.context.release().namespace;
+        let wanted = self.wanted(now.iter())?;
         let mut objects = objects.to_vec();
         // What others need was applied first, and goes last.
         objects.sort_by_key(|key| std::cmp::Reverse(rank(&key.kind)));
@@ -72,11 +100,9 @@ impl Pruner<'_> {
             }
             let Some((resource, owner)) = self.find(&key).await? else { continue };
             let identity = Identity::from(&key);
-            if elsewhere.iter().any(|other| other.may_be(&identity)) {
+            if wanted.moves(&identity) {
                 kept.push(key);
-            } else if declared.iter().any(|other| identity.contains(other, namespace))
-                || identity.is_namespace(namespace)
-            {
+            } else if wanted.contains(&identity) {
                 self.context.progress(format!("kept {key}: objects that are still declared would be deleted with it"));
                 kept.push(key);
             } else if let Fate::Deleted = self.delete(&key, &resource, &owner).await? {
@@ -84,6 +110,26 @@ impl Pruner<'_> {
             }
         }
         Ok(kept)
+    }
+
+    /// The first of these objects that a prune would delete: an earlier one had to keep it.
+    pub(super) async fn first_to_delete<'k>(
+        &self,
+        objects: &[&'k ObjectKey],
+        now: &[&ObjectKey],
+    ) -> Result<Option<&'k ObjectKey>, Failure> {
+        if objects.is_empty() {
+            return Ok(None);
+        }
+        let wanted = self.wanted(now.iter().copied())?;
+        for key in objects {
+            let identity = Identity::from(*key);
+            let stays = wanted.moves(&identity) || wanted.contains(&identity);
+            if !stays && self.find(key).await?.is_some() {
+                return Ok(Some(key));
+            }
+        }
+        Ok(None)
     }
 
     /// The kind of an object that exists and belongs to the component.
