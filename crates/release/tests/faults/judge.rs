@@ -6,8 +6,9 @@
 //! - A report matches the cluster: objects of components, containers of jobs, revisions of Helm releases.
 //! - No value of a Secret appears in events, reports or ConfigMaps.
 
-use crate::journal::Entry;
 use crate::scenario::{NAMESPACE, POD_JOBS, PodJob, SECRET, VERSIONS, keys, manifests};
+use crate::support::cluster::{list, overlap, path, text};
+use crate::support::journal::{Entry, Journal};
 use crate::world::{Deployed, Outcome, World};
 use base64::Engine as _;
 use http::Request;
@@ -65,21 +66,9 @@ pub(crate) async fn judge_witnesses(world: &World<'_>, deployed: &Deployed) -> V
     }
     judge_maps(world, &mut problems).await;
     let entries = world.journal.take();
-    problems.extend(entries.iter().filter_map(judge_write));
+    problems.extend(Journal::trespasses(&entries));
     problems.extend(entries.iter().filter_map(judge_delete));
     problems.iter().map(|problem| format!("{}: {problem}", name(deployed))).collect()
-}
-
-/// Only the holder of the lease writes.
-fn judge_write(entry: &Entry) -> Option<String> {
-    if entry.is_overdue {
-        return None;
-    }
-    let Entry { call, runner, holder, .. } = entry;
-    let is_work = call.writes() && call.resource != "leases" && !call.resource.starts_with("selfsubject");
-    let is_held = holder.as_ref() == Some(runner);
-    (is_work && entry.succeeded && !is_held)
-        .then(|| format!("`{runner}` wrote while {} held the lease: {call}", holder.as_deref().unwrap_or("nobody")))
 }
 
 /// Nothing that a deploy applies is deleted by it.
@@ -171,7 +160,7 @@ pub(crate) async fn differences(world: &World<'_>, version: &str) -> Vec<String>
 
 /// No ConfigMap contains the secret: no ledger, no record.
 async fn judge_maps(world: &World<'_>, problems: &mut Vec<String>) {
-    let maps = list(world, "v1", "ConfigMap").await;
+    let maps = list(&world.client(), NAMESPACE, "v1", "ConfigMap").await;
     let encoded = base64::engine::general_purpose::STANDARD.encode(SECRET);
     for map in maps {
         let whole = map.to_string();
@@ -191,7 +180,7 @@ pub(crate) async fn ending(world: &World<'_>) -> (Ending, Vec<String>) {
         ("apps/v1", "Deployment"),
         ("autoscaling/v2", "HorizontalPodAutoscaler"),
     ] {
-        for object in list(world, version, kind).await {
+        for object in list(&world.client(), NAMESPACE, version, kind).await {
             let labels = &object["metadata"]["labels"];
             let is_record = !labels["jobwright.io/ledger"].is_null() || !labels["jobwright.io/record"].is_null();
             if !is_record && labels["owner"] != "helm" {
@@ -207,7 +196,7 @@ pub(crate) async fn ending(world: &World<'_>) -> (Ending, Vec<String>) {
             problems.extend(overlap(&starts).map(|pods| format!("two containers of `{}` ran at once: {pods}", job.id)));
         }
     }
-    for job in list(world, "batch/v1", "Job").await {
+    for job in list(&world.client(), NAMESPACE, "batch/v1", "Job").await {
         if job["spec"]["ttlSecondsAfterFinished"].is_null() {
             problems.push(format!("Job `{}` is left", text(&job["metadata"]["name"])));
         }
@@ -215,14 +204,6 @@ pub(crate) async fn ending(world: &World<'_>) -> (Ending, Vec<String>) {
     let release = world.programs.revisions().await.pop().map(|(_, status)| status);
     found.insert("Helm release".to_owned(), format!("{release:?}"));
     (Ending(found), problems)
-}
-
-/// Two containers that ran at the same time.
-fn overlap(starts: &[Started]) -> Option<String> {
-    let pairs =
-        starts.iter().enumerate().flat_map(|(index, first)| starts[index + 1..].iter().map(move |s| (first, s)));
-    let at_once = |(first, second): &(&Started, &Started)| first.ended.is_none_or(|ended| ended.at > second.at);
-    pairs.into_iter().find(at_once).map(|(first, second)| format!("{} and {}", first.pod, second.pod))
 }
 
 /// An object without what differs from run to run.
@@ -252,22 +233,7 @@ fn is_within(wanted: &Value, live: &Value) -> bool {
     }
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-fn path(version: &str, kind: &str) -> String {
-    let root = if version.contains('/') { "apis" } else { "api" };
-    format!("/{root}/{version}/namespaces/{NAMESPACE}/{}s", kind.to_lowercase())
-}
-
 async fn get(world: &World<'_>, version: &str, kind: &str, name: &str) -> Option<Value> {
-    let request = Request::get(format!("{}/{name}", path(version, kind))).body(Vec::new()).unwrap();
+    let request = Request::get(format!("{}/{name}", path(NAMESPACE, version, kind))).body(Vec::new()).unwrap();
     world.client().request::<Value>(request).await.ok()
-}
-
-async fn list(world: &World<'_>, version: &str, kind: &str) -> Vec<Value> {
-    let request = Request::get(path(version, kind)).body(Vec::new()).unwrap();
-    let listed: Value = world.client().request(request).await.unwrap();
-    listed["items"].as_array().cloned().unwrap_or_default()
 }

@@ -12,7 +12,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot continue has failed")]
 
 mod hang;
-mod journal;
 mod judge;
 mod lasting;
 mod once;
@@ -20,5 +19,7 @@ mod play;
 mod programs;
 mod restart;
 mod scenario;
+#[path = "../support/mod.rs"]
+mod support;
 mod two_runners;
 mod world;

@@ -3,11 +3,11 @@
 use crate::judge::{Ending, ending, judge};
 use crate::programs::write_script;
 use crate::scenario::{Scenario, VERSIONS};
+use crate::support::cluster::block_on;
 use crate::world::{Outcome, Runner, World};
 use jobwright_drydock::{Call, Fault, Faults, Rule, When};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::future::Future;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -96,14 +96,6 @@ fn rule(faults: &Faults, calls: &[Call], number: usize) -> Rule {
     let wanted = calls[number - 1].clone();
     let before = calls[..number - 1].iter().filter(|call| **call == wanted).count();
     faults.on(move |call| *call == wanted).skip(before)
-}
-
-/// Runs a play on a clock and a cluster of its own.
-pub(crate) fn block_on<T>(play: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    let shown = runtime.block_on(play);
-    runtime.shutdown_background();
-    shown
 }
 
 /// Deploys both versions under a disturbance. A deploy that does not succeed is repeated by a fresh runner, which must.

@@ -4,8 +4,8 @@
 //! while a runner may start one, lets no time pass until a new program has reported itself, and none from the moment it
 //! ends a program until the runner has reaped it. How long a program takes is virtual time.
 
-use crate::journal::Journal;
 use crate::scenario::NAMESPACE;
+use crate::support::journal::Journal;
 use jiff::Timestamp;
 use jobwright_drydock::Drydock;
 use jobwright_engine::Event;

@@ -2,8 +2,9 @@
 //! over, with the same version or the other one; then the first is woken.
 
 use crate::judge::{differences, ending, judge, judge_witnesses};
-use crate::play::{Shown, Suite, block_on, finish};
+use crate::play::{Shown, Suite, finish};
 use crate::scenario::{Scenario, VERSIONS};
+use crate::support::cluster::block_on;
 use crate::world::{Deployed, Runner, World};
 use jobwright_drydock::Faults;
 use std::fmt;

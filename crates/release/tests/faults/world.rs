@@ -1,8 +1,8 @@
 //! A cluster for one play, and the runners that deploy to it.
 
-use crate::journal::{Journal, Witnessed};
 use crate::programs::Programs;
 use crate::scenario::{NAMESPACE, SECRET, Scenario};
+use crate::support::journal::{Journal, Witnessed};
 use jiff::Timestamp;
 use jobwright_drydock::{Call, Drydock, Fault, Faults, Faulty};
 use jobwright_engine::{Clock, DeployOutcome, Event, Events, Exceptions, Report, Settings};
@@ -137,8 +137,12 @@ impl<'a> World<'a> {
         let directory = self.programs.enter(&runner.name, version);
         let plan = self.scenario.plan(version, &self.helm_release);
         let file = PlanFile::parse(&directory.join("jobwright.yaml"), &plan).unwrap();
-        let service: Faulty<Witnessed> =
-            runner.faults.around(self.journal.around(runner, version, self.drydock.clone()));
+        let service: Faulty<Witnessed> = runner.faults.around(self.journal.around(
+            &runner.name,
+            version,
+            runner.overdue.clone(),
+            self.drydock.clone(),
+        ));
         let clock = self.drydock.clone();
         let deployment = Deployment {
             file: &file,

@@ -1,6 +1,5 @@
 //! The journal: every call that reached the API server, by whom, and who held the lease then.
 
-use crate::world::Runner;
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use jobwright_drydock::{Body as Answer, Call, Drydock};
@@ -38,10 +37,10 @@ struct State {
 }
 
 impl Journal {
-    /// The way of a runner to the server.
-    pub(crate) fn around(&self, runner: &Runner, version: &str, drydock: Drydock) -> Witnessed {
-        let (runner, overdue) = (runner.name.clone(), runner.overdue.clone());
-        Witnessed { journal: self.clone(), runner, version: version.to_owned(), overdue, drydock }
+    /// The way of a runner to the server. `overdue` is a call of it that the network delivers late.
+    pub(crate) fn around(&self, runner: &str, version: &str, overdue: Option<Call>, drydock: Drydock) -> Witnessed {
+        let (runner, version) = (runner.to_owned(), version.to_owned());
+        Witnessed { journal: self.clone(), runner, version, overdue, drydock }
     }
 
     /// The calls since this was asked last.
@@ -54,13 +53,19 @@ impl Journal {
         self.0.lock().unwrap().holder.clone()
     }
 
-    fn note(&self, entry: Entry, holds: Option<Option<String>>) {
+    /// Who wrote without holding the lease.
+    pub(crate) fn trespasses(entries: &[Entry]) -> Vec<String> {
+        entries.iter().filter_map(judge_write).collect()
+    }
+
+    /// Notes a call, and who holds the lease after it.
+    fn note(&self, entry: Entry, now: Option<String>) {
         let mut state = self.0.lock().unwrap();
+        let takes = entry.succeeded && takes(&entry.call);
         let holder = state.holder.clone();
-        let takes = holds.filter(|_| entry.succeeded);
         state.entries.push(Entry { holder, ..entry });
-        if let Some(holder) = takes {
-            state.holder = holder;
+        if takes {
+            state.holder = now;
         }
     }
 }
@@ -89,14 +94,18 @@ impl tower::Service<Request<Body>> for Witnessed {
         Box::pin(async move {
             let call = Call::of(&request);
             let answer = drydock.call(request).await?;
-            let takes = call.writes() && call.resource == "leases";
-            let holds = if takes { Some(read_holder(&mut drydock, &call.namespace).await?) } else { None };
+            let holder = if takes(&call) { read_holder(&mut drydock, &call.namespace).await? } else { None };
             let succeeded = answer.status().is_success();
             let is_overdue = overdue.as_ref() == Some(&call);
-            journal.note(Entry { runner, version, call, succeeded, is_overdue, holder: None }, holds);
+            journal.note(Entry { runner, version, call, succeeded, is_overdue, holder: None }, holder);
             Ok(answer)
         })
     }
+}
+
+/// Whether a call may change who holds the lease.
+fn takes(call: &Call) -> bool {
+    call.writes() && call.resource == "leases"
 }
 
 /// Who holds the lease in a namespace, read from the cluster.
@@ -107,4 +116,16 @@ async fn read_holder(drydock: &mut Drydock, namespace: &str) -> Result<Option<St
     let leases: Value = serde_json::from_slice(&body).unwrap();
     let holders = leases["items"].as_array().unwrap().iter().map(|lease| &lease["spec"]["holderIdentity"]);
     Ok(holders.filter_map(Value::as_str).find(|holder| !holder.is_empty()).map(str::to_owned))
+}
+
+/// Only the holder of the lease writes.
+fn judge_write(entry: &Entry) -> Option<String> {
+    if entry.is_overdue {
+        return None;
+    }
+    let Entry { call, runner, holder, .. } = entry;
+    let is_work = call.writes() && call.resource != "leases" && !call.resource.starts_with("selfsubject");
+    let is_held = holder.as_ref() == Some(runner);
+    (is_work && entry.succeeded && !is_held)
+        .then(|| format!("`{runner}` wrote while {} held the lease: {call}", holder.as_deref().unwrap_or("nobody")))
 }
