@@ -17,7 +17,7 @@ pub(crate) use manifests::{Declared, Manifest, ManifestsComponent, load};
 pub(crate) use removed::RemovedComponent;
 pub use removed::{Removed, removed_components};
 
-use crate::record::{Deployed, Record, Records};
+use crate::record::{Deployed, ObjectKey, Record, Records};
 use jobwright_engine::{Decision, DeployContext, Failure, Version};
 use std::collections::BTreeMap;
 
@@ -76,7 +76,35 @@ impl Common {
     }
 }
 
+/// How many objects are named in a reason.
+const MOST_NAMED: usize = 3;
+
+/// The first of these objects by name, and how many more there are.
+fn name_some(objects: &[ObjectKey]) -> String {
+    let named: Vec<String> = objects.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+    match objects.len().saturating_sub(MOST_NAMED) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// A decision to deploy, with what an earlier form of the component leaves in the cluster.
+fn with_left(decision: Decision, left: Option<String>) -> Decision {
+    match (decision, left) {
+        (Decision::Install(reason), Some(left)) => Decision::Install(format!("{reason}; {left}")),
+        (Decision::Upgrade(reason), Some(left)) => Decision::Upgrade(format!("{reason}; {left}")),
+        (decision, _) => decision,
+    }
+}
+
 impl Deployed {
+    /// The Helm release that it was deployed as, if it is another one from now on or none: helm does not touch it.
+    fn left_release(&self, now: Option<&str>, namespace: &str) -> Option<String> {
+        let before = self.helm_release.as_deref().filter(|before| Some(*before) != now)?;
+        let hint = format!("`helm uninstall {before} --namespace {namespace}` deletes it");
+        Some(format!("it was Helm release `{before}` before, which stays ({hint})"))
+    }
+
     /// A deploy of it for this reason: an install until one has completed, so that jobs of an install are not lost.
     fn decide(&self, reason: String) -> Decision {
         if self.complete || self.installed { Decision::Upgrade(reason) } else { Decision::Install(reason) }

@@ -4,8 +4,13 @@ use super::{Mutation, Promise, Promises, Test};
 use anyhow::{Context as _, Result, bail, ensure};
 use jobwright_e2e::cargo::{cargo, workspace};
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a test may take, with its build. One that does not end has noticed the mutation.
+const LIMIT: Duration = Duration::from_mins(15);
 
 /// What a test did.
 #[derive(PartialEq, Eq)]
@@ -73,16 +78,36 @@ fn run_test(test: &Test, sources: &Path) -> Result<Verdict> {
     // The build of the copy is kept apart, and outlives this run.
     command.env("CARGO_TARGET_DIR", workspace().join("target/promises/target"));
     command.args(["--", "--exact", &test.name]);
-    let output = command.output().context("cannot start cargo")?;
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let Some((status, text)) = run_within(command, LIMIT)? else {
+        return Ok(Verdict::Failed);
+    };
     let has = |summary: &str| text.lines().any(|line| line.starts_with("test result:") && line.contains(summary));
-    Ok(if output.status.success() && has(" 1 passed; 0 failed") {
+    Ok(if status.success() && has(" 1 passed; 0 failed") {
         Verdict::Passed
     } else if has(" 0 passed; 1 failed") {
         Verdict::Failed
     } else {
         Verdict::NotRun(text)
     })
+}
+
+/// Runs a command, and gives what it printed; none if it was ended because it takes too long.
+fn run_within(mut command: Command, limit: Duration) -> Result<Option<(ExitStatus, String)>> {
+    let path = workspace().join("target/promises/output");
+    let file = fs::File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).process_group(0);
+    let mut child = command.spawn().context("cannot start cargo")?;
+    let started = Instant::now();
+    while started.elapsed() < limit {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some((status, String::from_utf8_lossy(&fs::read(&path)?).into_owned())));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // Cargo, the test, and what the test has started.
+    Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status().context("cannot start kill")?;
+    child.wait()?;
+    Ok(None)
 }
 
 /// Copies the sources as they are, committed or not.

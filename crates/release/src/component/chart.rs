@@ -6,7 +6,7 @@ mod source;
 
 use super::caller::Caller;
 use super::helm::{Helm, HelmReleases, Machine, Revision, Running};
-use super::{Common, files};
+use super::{Common, files, name_some, with_left};
 use crate::plan::{self, Chart};
 use crate::record::{Deployed, HelmProcess, Record};
 use jobwright_engine::{Component, Decision, DeployContext, Failure, Occasion, async_trait};
@@ -66,6 +66,45 @@ impl ChartComponent {
         }
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         Ok(BTreeMap::from([("chart".to_owned(), chart.hash()?), ("values".to_owned(), files::hash_of(&texts))]))
+    }
+
+    async fn decide_release(&self, context: &DeployContext) -> Result<Decision, Failure> {
+        let helm = self.helm()?;
+        let Some(revision) = self.last(context, true).await? else {
+            return Ok(Decision::Install(format!("Helm release `{}` does not exist", self.release)));
+        };
+        if revision.is_pending() {
+            let reason = format!("a helm was killed during revision {} ({})", revision.number, revision.status);
+            return Ok(if revision.number == 1 { Decision::Install(reason) } else { Decision::Upgrade(reason) });
+        }
+        let deployed = self.deployed().await;
+        if revision.status != "deployed" {
+            let reason = format!("its Helm release is {}", revision.status);
+            return Ok(deployed.map_or(Decision::Upgrade(reason.clone()), |deployed| deployed.decide(reason)));
+        }
+        let parts = self.parts(&self.chart.pin(helm, context).await?)?;
+        Ok(match self.common.changes(deployed.as_ref(), &parts) {
+            // Helm knows it, and the record does not.
+            Some(Decision::Install(_)) if deployed.is_none() => {
+                Decision::Upgrade("first deploy by Jobwright".to_owned())
+            }
+            Some(decision) => decision,
+            None => match deployed.and_then(|deployed| deployed.helm_revision) {
+                Some(number) if number != revision.number => Decision::Upgrade(format!(
+                    "drift: another client has deployed revision {} over revision {number}",
+                    revision.number
+                )),
+                _ => Decision::Unchanged("same chart, values and version".to_owned()),
+            },
+        })
+    }
+
+    /// What it was before and is no longer: another Helm release, or manifests.
+    fn left(&self, deployed: &Deployed, namespace: &str) -> Option<String> {
+        deployed.left_release(Some(&self.release), namespace).or_else(|| {
+            let objects = Some(&deployed.objects).filter(|objects| !objects.is_empty())?;
+            Some(format!("it was manifests before, and {} stay", name_some(objects)))
+        })
     }
 
     async fn deployed(&self) -> Option<Deployed> {
@@ -187,34 +226,9 @@ impl Component for ChartComponent {
     }
 
     async fn decide(&self, context: &DeployContext) -> Result<Decision, Failure> {
-        let helm = self.helm()?;
-        let Some(revision) = self.last(context, true).await? else {
-            return Ok(Decision::Install(format!("Helm release `{}` does not exist", self.release)));
-        };
-        if revision.is_pending() {
-            let reason = format!("a helm was killed during revision {} ({})", revision.number, revision.status);
-            return Ok(if revision.number == 1 { Decision::Install(reason) } else { Decision::Upgrade(reason) });
-        }
-        let deployed = self.deployed().await;
-        if revision.status != "deployed" {
-            let reason = format!("its Helm release is {}", revision.status);
-            return Ok(deployed.map_or(Decision::Upgrade(reason.clone()), |deployed| deployed.decide(reason)));
-        }
-        let parts = self.parts(&self.chart.pin(helm, context).await?)?;
-        Ok(match self.common.changes(deployed.as_ref(), &parts) {
-            // Helm knows it, and the record does not.
-            Some(Decision::Install(_)) if deployed.is_none() => {
-                Decision::Upgrade("first deploy by Jobwright".to_owned())
-            }
-            Some(decision) => decision,
-            None => match deployed.and_then(|deployed| deployed.helm_revision) {
-                Some(number) if number != revision.number => Decision::Upgrade(format!(
-                    "drift: another client has deployed revision {} over revision {number}",
-                    revision.number
-                )),
-                _ => Decision::Unchanged("same chart, values and version".to_owned()),
-            },
-        })
+        let decision = self.decide_release(context).await?;
+        let left = self.deployed().await.and_then(|deployed| self.left(&deployed, &context.release().namespace));
+        Ok(with_left(decision, left))
     }
 
     async fn deploy(&self, context: &DeployContext, _: Occasion) -> Result<(), Failure> {

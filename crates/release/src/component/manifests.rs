@@ -15,7 +15,7 @@ pub(crate) use prune::{Declared, Pruner};
 
 use super::caller::Caller;
 use super::kinds::{Kinds, Resource};
-use super::{Common, files};
+use super::{Common, files, with_left};
 use crate::plan::{self, OnDrift};
 use crate::record::{Deployed, ObjectKey, Record};
 use apply::Applier;
@@ -145,7 +145,8 @@ impl Component for ManifestsComponent {
         let parts = parts(&manifests);
         let (None, Some(deployed)) = (self.common.changes(deployed, &parts), deployed) else {
             let same = || Decision::Unchanged("same manifests and version".to_owned());
-            return Ok(self.common.changes(deployed, &parts).unwrap_or_else(same));
+            let left = deployed.and_then(|deployed| deployed.left_release(None, &context.release().namespace));
+            return Ok(with_left(self.common.changes(deployed, &parts).unwrap_or_else(same), left));
         };
         let declares =
             |key: &&ObjectKey| manifests.iter().any(|manifest| manifest.identity().may_be(&Identity::from(*key)));

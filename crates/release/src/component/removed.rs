@@ -4,6 +4,7 @@ use super::caller::Caller;
 use super::helm::HelmReleases;
 use super::kinds::Kinds;
 use super::manifests::{Declared, Owner, Pruner};
+use super::name_some;
 use crate::plan::{OnRemovedComponent, Plan};
 use crate::record::{ObjectKey, Record, Records};
 use jobwright_engine::{Component, Decision, DeployContext, Failure, Occasion, async_trait};
@@ -48,9 +49,6 @@ pub(crate) struct RemovedComponent {
     pub declared: Declared,
 }
 
-/// How many objects are named in a reason.
-const MOST_NAMED: usize = 3;
-
 /// What a removed component still owns.
 struct Owned {
     objects: Vec<ObjectKey>,
@@ -83,14 +81,11 @@ impl Owned {
     fn describe(&self, namespace: &str, policy: OnRemovedComponent) -> Option<String> {
         let mut parts = Vec::new();
         if !self.objects.is_empty() {
-            let named: Vec<String> = self.objects.iter().take(MOST_NAMED).map(ToString::to_string).collect();
-            let more = self.objects.len().saturating_sub(MOST_NAMED);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let hint = match policy {
                 OnRemovedComponent::Report => " (`onRemovedComponent: Prune` deletes them)",
                 OnRemovedComponent::Prune => "",
             };
-            parts.push(format!("{}{more}{hint}", named.join(", ")));
+            parts.push(format!("{}{hint}", name_some(&self.objects)));
         }
         if let Some(release) = &self.helm_release {
             parts.push(format!(

@@ -176,7 +176,8 @@ async fn a_hung_helm_is_ended_after_its_time_limit() {
         tokio::time::resume();
     };
     let wish = Wish::default();
-    let (reason, ()) = tokio::join!(stage.fail(&wish, plan), pass);
+    let ended = async { tokio::join!(stage.fail(&wish, plan), pass) };
+    let (reason, ()) = tokio::time::timeout(Duration::from_mins(5), ended).await.unwrap();
     assert!(reason.contains("helm has not ended within 180s and was ended: signal: 15"), "{reason}");
 }
 

@@ -1,5 +1,6 @@
 //! Components that a plan no longer has.
 
+use crate::helm;
 use crate::stage::{Stage, Wish, component, map, results};
 use jobwright_engine::{Action, DeployOutcome};
 
@@ -91,4 +92,23 @@ async fn a_removed_component_that_cannot_be_inspected_does_not_stop_a_deploy() {
     let prune = format!("onRemovedComponent: Prune\n{plan}");
     let reason = stage.fail(&Wish::default(), &prune).await;
     assert!(reason.contains("cannot read ServiceAccount `old`"), "{reason}");
+}
+
+#[tokio::test]
+async fn what_a_component_was_before_is_reported_when_it_changes_its_source() {
+    let mut stage = Stage::new().await;
+    stage.write("chart/Chart.yaml", "apiVersion: v2\nname: api\nversion: 1.0.0\n");
+    stage.manifests("api.yaml", &[map("api", "1")]);
+    helm::play(&mut stage, || "1.0.0");
+    let manifests = format!("components:\n{}", component("api", "api.yaml"));
+    let chart = "components:\n- {name: api, chart: {path: chart}}\n";
+    let renamed = "components:\n- {name: api, chart: {path: chart}, helm: {release: other}}\n";
+    stage.succeed(&Wish::default(), &manifests).await;
+    let reason = |rows: Vec<(String, Action, String)>| rows[0].2.clone();
+    let now_chart = reason(stage.succeed(&Wish::default(), chart).await);
+    assert!(now_chart.contains("it was manifests before, and ConfigMap `api`"), "{now_chart}");
+    let now_renamed = reason(stage.succeed(&Wish::default(), renamed).await);
+    assert!(now_renamed.contains("it was Helm release `api` before, which stays"), "{now_renamed}");
+    let now_manifests = reason(stage.succeed(&Wish::default(), &manifests).await);
+    assert!(now_manifests.contains("`helm uninstall other --namespace shop`"), "{now_manifests}");
 }
