@@ -65,13 +65,15 @@ pub(crate) fn build(file: &PlanFile, record: &Record, options: &Options) -> Regi
     registry
 }
 
-/// The manifests of the components.
+/// What the components declare.
 fn declared(file: &PlanFile) -> Declared {
     let manifests = file.plan.components.iter().filter_map(|component| match &component.source {
         Source::Manifests(manifests) => Some((component.name.clone(), file.resolve(&manifests.path))),
         Source::Chart { .. } => None,
     });
-    Declared::new(manifests)
+    let is_chart = |component: &plan::Component| matches!(component.source, Source::Chart { .. });
+    let defines_more = !file.plan.jobs.is_empty() || file.plan.components.iter().any(is_chart);
+    Declared::new(manifests, defines_more)
 }
 
 /// What components have in common.

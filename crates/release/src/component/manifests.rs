@@ -80,6 +80,19 @@ impl ManifestsComponent {
         Ok(targets)
     }
 
+    /// Fails if the cluster does not have a kind and nothing in the plan may define it.
+    async fn check_kinds(&self, context: &DeployContext, manifests: &[Manifest]) -> Result<(), Failure> {
+        let caller = Caller::of(context);
+        for Manifest { api_version, kind, place, .. } in manifests {
+            let is_served = self.kinds.find(&caller, api_version, kind).await?.is_some();
+            if !is_served && !self.declared.may_define(api_version, kind) {
+                let found = self.kinds.wait_for(context, api_version, kind).await;
+                found.map_err(|failure| Failure::new(place.clone()).because(failure).for_good())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Records what is going to be applied, before anything is. A deploy that fails half-way is never unchanged, and
     /// the next that succeeds prunes what it has left.
     async fn announce(&self, objects: Vec<ObjectKey>) -> Result<(), Failure> {
@@ -145,6 +158,7 @@ impl Component for ManifestsComponent {
         let parts = parts(&manifests);
         let (None, Some(deployed)) = (self.common.changes(deployed, &parts), deployed) else {
             let same = || Decision::Unchanged("same manifests and version".to_owned());
+            self.check_kinds(context, &manifests).await?;
             let left = deployed.and_then(|deployed| deployed.left_release(None, &context.release().namespace));
             return Ok(with_left(self.common.changes(deployed, &parts).unwrap_or_else(same), left));
         };

@@ -52,6 +52,9 @@ async fn a_kind_that_the_cluster_does_not_have_is_an_error_before_anything_is_ap
     let plan = format!("components:\n{}", component("api", "api.yaml"));
     let unknown = json!({"apiVersion": "shop.example/v1", "kind": "Widget", "metadata": {"name": "w"}});
     stage.manifests("api.yaml", &[map("first", "1"), unknown]);
+    let preview = stage.preview(&Wish::default(), &plan).await;
+    let failure = preview.components[0].1.as_ref().unwrap_err();
+    assert!(failure.contains("no kind `Widget` in `shop.example/v1`"), "{failure}");
     let reason = stage.fail(&Wish::default(), &plan).await;
     assert!(
         reason.contains("no kind `Widget` in `shop.example/v1`") && reason.contains("api.yaml`, line 3"),

@@ -12,20 +12,34 @@ use kube::api::{DeleteParams, Preconditions};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The manifests of all components of a plan.
+/// What all components of a plan declare, as far as that can be read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Declared(Arc<Vec<(String, PathBuf)>>);
+pub(crate) struct Declared {
+    /// Components by name, with the paths of their manifests.
+    manifests: Arc<Vec<(String, PathBuf)>>,
+    /// Whether charts or jobs may define kinds, too.
+    defines_more: bool,
+}
 
 impl Declared {
-    /// Components by name, with the paths of their manifests.
-    pub(crate) fn new(components: impl Iterator<Item = (String, PathBuf)>) -> Self {
-        Self(Arc::new(components.collect()))
+    pub(crate) fn new(manifests: impl Iterator<Item = (String, PathBuf)>, defines_more: bool) -> Self {
+        Self { manifests: Arc::new(manifests.collect()), defines_more }
+    }
+
+    /// Whether anything in the plan may define a kind.
+    pub(super) fn may_define(&self, api_version: &str, kind: &str) -> bool {
+        let defines = |manifest: &load::Manifest| {
+            manifest.defines().iter().any(|one| one.api.api_version == api_version && one.api.kind == kind)
+        };
+        // What cannot be read is reported by its own component.
+        let is_defined = |path: &PathBuf| load::load(path).is_ok_and(|manifests| manifests.iter().any(defines));
+        self.defines_more || self.manifests.iter().any(|(_, path)| is_defined(path))
     }
 
     /// What components other than this one declare. What cannot be read fails: an object may have moved there.
     fn elsewhere(&self, component: &str) -> Result<Vec<Identity>, Failure> {
         let mut found = Vec::new();
-        for (other, path) in self.0.iter().filter(|(name, _)| name != component) {
+        for (other, path) in self.manifests.iter().filter(|(name, _)| name != component) {
             let loaded = load::load(path).map_err(|failure| {
                 let problem = format!("cannot prune component `{component}` while component `{other}` cannot be read");
                 Failure::new(problem).because(failure).for_good()
