@@ -27,6 +27,11 @@ impl Renderer {
         Ok(Self { helm: tools.helm(version)?.to_owned(), home })
     }
 
+    /// The directory of its program, for `PATH`.
+    pub fn directory(&self) -> &Path {
+        self.helm.parent().unwrap_or(Path::new("/"))
+    }
+
     fn run(&self, words: &[&str]) -> Result<Ended, Error> {
         Command::new(&self.helm).arguments(words).environment("HOME", self.home.path()).run()
     }

@@ -6,6 +6,8 @@
 mod agent;
 #[path = "charts/cascade.rs"]
 mod cascade;
+#[path = "charts/embedded.rs"]
+mod embedded;
 #[path = "charts/library.rs"]
 mod library;
 #[path = "charts/values.rs"]
@@ -22,7 +24,7 @@ use std::sync::Arc;
 /// A test, by its name.
 type Test = (&'static str, fn(&Renderer) -> Result<()>);
 
-const SUITES: &[&[Test]] = &[library::TESTS, values::TESTS, agent::TESTS, cascade::TESTS];
+const SUITES: &[&[Test]] = &[library::TESTS, values::TESTS, agent::TESTS, cascade::TESTS, embedded::TESTS];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

@@ -72,6 +72,7 @@ pub struct Serving {
     drydock: Drydock,
     address: SocketAddr,
     kubeconfig: String,
+    token: String,
     stop: watch::Sender<bool>,
     accepting: Option<tokio::task::JoinHandle<()>>,
 }
@@ -90,6 +91,11 @@ impl Serving {
     /// What clients need to know, as a kubeconfig.
     pub fn kubeconfig(&self) -> &str {
         &self.kubeconfig
+    }
+
+    /// The bearer token that clients need, unless it is served without TLS.
+    pub fn token(&self) -> &str {
+        &self.token
     }
 
     /// Ends it, and every connection.
@@ -126,7 +132,7 @@ impl Builder {
         let (stop, stopped) = watch::channel(false);
         let acceptor = certificate.map(|certificate| TlsAcceptor::from(Arc::new(certificate.server)));
         let accepting = tokio::spawn(accept(listener, acceptor, drydock.clone(), stopped));
-        Ok(Serving { drydock, address, kubeconfig, stop, accepting: Some(accepting) })
+        Ok(Serving { drydock, address, kubeconfig, token, stop, accepting: Some(accepting) })
     }
 }
 

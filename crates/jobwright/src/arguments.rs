@@ -10,7 +10,7 @@ mod lock;
 
 pub(crate) use backfill::{Backfill, Compress, Delivery, Names, Start, Typed, Way};
 pub(crate) use cascade::{Cascade, Step};
-pub(crate) use cluster::Cluster;
+pub(crate) use cluster::{Cluster, Pace};
 pub(crate) use deploy::{Deploy, Guards, Output, Plan, Run, Selection};
 pub(crate) use init_cert::{InitCert, Stage};
 pub(crate) use ledger::{History, Ledgers, Logs, Whose};

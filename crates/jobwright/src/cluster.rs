@@ -2,13 +2,16 @@
 
 mod clock;
 mod config;
+mod embedded;
 
 use crate::arguments;
+use crate::arguments::Pace;
 use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output;
 use anyhow::Context as _;
 use clock::Difference;
-use jobwright_drydock::{Drydock, Script};
+use embedded::Served;
+use jobwright_drydock::Script;
 use jobwright_engine::{Clock, Event, Events, Retry};
 use jobwright_jobs::init_cert::{Dialling, Direct, PortForward};
 use k8s_openapi::apimachinery::pkg::version::Info;
@@ -44,6 +47,16 @@ pub(crate) struct Connection {
     pub(crate) reach: Reach,
     /// What helm has to be told to reach the same cluster.
     pub(crate) helm_arguments: Vec<String>,
+    /// The API of an in-memory cluster, for helm.
+    _served: Option<Served>,
+}
+
+/// Which programs have to reach a cluster besides this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clients {
+    Own,
+    /// An in-memory cluster is served on loopback, as long as the connection lives.
+    OwnAndHelm,
 }
 
 impl Connection {
@@ -94,11 +107,11 @@ where
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     let runtime = runtime.or_fail(Kind::Internal)?;
     let usual = if is_watched { WATCHED_SPEED } else { UNWATCHED_SPEED };
-    let speed = arguments.speed.unwrap_or(usual);
+    arguments.pace.set(arguments.speed.unwrap_or(usual));
     let result = runtime.block_on(async {
         tokio::select! {
             result = run => result,
-            never = pass_time(speed) => never,
+            never = pass_time(&arguments.pace) => never,
         }
     });
     runtime.shutdown_background();
@@ -106,10 +119,10 @@ where
 }
 
 /// Lets the time of this runtime pass at a pace of its own. While a thread waits, it does not jump ahead by itself.
-async fn pass_time<T>(speed: u32) -> T {
+async fn pass_time<T>(pace: &Pace) -> T {
     loop {
         let _ = tokio::task::spawn_blocking(|| std::thread::sleep(TICK)).await;
-        let mut left = TICK * speed;
+        let mut left = TICK * pace.get();
         while !left.is_zero() {
             let step = STEP.min(left);
             tokio::time::advance(step).await;
@@ -123,8 +136,13 @@ async fn pass_time<T>(speed: u32) -> T {
 }
 
 /// Connects to the cluster that the arguments name. `beside` is where a script for one in memory may be.
-pub(crate) async fn connect(arguments: &arguments::Cluster, beside: Option<&Path>) -> Result<Connection, Failure> {
-    let mut connection = if arguments.drydock { embed(arguments, beside)? } else { reach(arguments).await? };
+pub(crate) async fn connect(
+    arguments: &arguments::Cluster,
+    beside: Option<&Path>,
+    clients: Clients,
+) -> Result<Connection, Failure> {
+    let mut connection =
+        if arguments.drydock { embedded::start(arguments, beside, clients).await? } else { reach(arguments).await? };
     if let Some(namespace) = &arguments.namespace {
         connection.namespace.clone_from(namespace);
     }
@@ -142,19 +160,6 @@ pub(crate) fn retry(clock: &Clock) -> Retry {
         }
     });
     Retry::new(clock.clone(), CancellationToken::new(), events)
-}
-
-fn embed(arguments: &arguments::Cluster, beside: Option<&Path>) -> Result<Connection, Failure> {
-    let found = beside.map(|directory| directory.join("drydock.yaml")).filter(|file| file.is_file());
-    let script = match arguments.script.clone().or(found) {
-        Some(file) => read_script(&file).or_fail(Kind::Usage)?,
-        None => Script::default(),
-    };
-    let drydock = Drydock::builder().script(script).build();
-    let client = Client::new(drydock.clone(), "default");
-    let clock = Clock::new(move || drydock.now());
-    let namespace = "default".to_owned();
-    Ok(Connection { client, clock, namespace, is_drydock: true, reach: Reach::Memory, helm_arguments: Vec::new() })
 }
 
 /// Reads what containers do.
@@ -182,7 +187,7 @@ async fn reach(arguments: &arguments::Cluster) -> Result<Connection, Failure> {
         (false, false) => Reach::Outside,
     };
     let (clock, helm_arguments) = (difference.correct(wall_clock), helm_arguments(arguments));
-    Ok(Connection { client, clock, namespace, is_drydock: false, reach, helm_arguments })
+    Ok(Connection { client, clock, namespace, is_drydock: false, reach, helm_arguments, _served: None })
 }
 
 /// What the first answer of a cluster tells.

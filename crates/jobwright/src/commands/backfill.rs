@@ -7,7 +7,7 @@ pub(super) use read::environment;
 use super::session;
 use super::signals::Signals;
 use crate::arguments::{self, Format};
-use crate::cluster::{self, Connection};
+use crate::cluster::{self, Clients, Connection};
 use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output::backfill::{self as shown, Screen};
 use crate::output::progress::Loudness;
@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &arguments::Backfill) -> Result<(), Failure> {
 
 async fn backfill(arguments: &arguments::Backfill, is_watched: bool) -> Result<(), Failure> {
     let task = read::task(arguments)?;
-    let connection = cluster::connect(&arguments.cluster, None).await?;
+    let connection = cluster::connect(&arguments.cluster, None, Clients::Own).await?;
     if arguments.print_rbac {
         let needs = task.needs(&connection.client, &connection.namespace, &connection.retry()).await.map_err(failed)?;
         print(&needs.to_yaml())?;

@@ -22,7 +22,7 @@ async fn deploy(arguments: &arguments::Deploy, is_watched: bool) -> Result<(), F
     session::check_selection(&file, &arguments.selection)?;
     let mut attention = Attention::begin(arguments.timeout)?;
     let prepared = Prepared::default();
-    let connecting = cluster::connect(&arguments.cluster, file.path.parent());
+    let connecting = cluster::connect(&arguments.cluster, file.path.parent(), session::clients(&file));
     let connection = attention.before_deploy(&prepared, connecting).await?;
     let preparing = async {
         let helm = session::find_helm(&file, &connection).await?;

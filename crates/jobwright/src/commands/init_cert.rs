@@ -3,7 +3,7 @@
 use super::session;
 use super::signals::Signals;
 use crate::arguments::{self, Format};
-use crate::cluster::{self, Connection};
+use crate::cluster::{self, Clients, Connection};
 use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output;
 use anyhow::Context as _;
@@ -86,7 +86,7 @@ fn dialling(arguments: &arguments::InitCert, connection: &Connection, namespace:
 async fn see_to_it(arguments: &arguments::InitCert) -> Result<(), Failure> {
     // What cannot work needs no cluster to say so.
     options(arguments, arguments.cluster.namespace.as_deref().unwrap_or("default")).check().map_err(failed)?;
-    let connection = cluster::connect(&arguments.cluster, None).await?;
+    let connection = cluster::connect(&arguments.cluster, None, Clients::Own).await?;
     let options = options(arguments, &connection.namespace);
     let namespace = options.namespace.as_str();
     let dialling = dialling(arguments, &connection, namespace);

@@ -2,7 +2,7 @@
 
 use super::session;
 use crate::arguments::{self, Format, Output};
-use crate::cluster;
+use crate::cluster::{self, Clients};
 use crate::failure::{Failure, Kind};
 use crate::output::{self, report};
 use jobwright_engine::{Past, Preview, Settings, Would};
@@ -49,7 +49,7 @@ pub(super) async fn preview(
     wish: &Wish,
     output: Output,
 ) -> Result<(), Failure> {
-    let connection = cluster::connect(cluster, file.path.parent()).await?;
+    let connection = cluster::connect(cluster, file.path.parent(), session::clients(file)).await?;
     let helm = session::find_helm(file, &connection).await?;
     let nonce = if wish.force { "asked for".to_owned() } else { settings.nonce.clone() };
     let settings = Settings { nonce, ..settings };
@@ -89,7 +89,7 @@ fn failing(preview: &Preview) -> Vec<String> {
 
 /// What was deployed before, if a cluster can be reached, and has the release.
 async fn deployed(arguments: &arguments::Plan, file: &PlanFile) -> Option<Past> {
-    let connection = cluster::connect(&arguments.cluster, file.path.parent()).await.ok()?;
+    let connection = cluster::connect(&arguments.cluster, file.path.parent(), Clients::Own).await.ok()?;
     let release = &file.plan.release;
     let retry = connection.retry().within(std::time::Duration::from_secs(10));
     let records = Records::open(connection.bounded(), &release.namespace, &release.name, None, retry).await.ok()?;

@@ -29,13 +29,12 @@ async fn run_job(arguments: &arguments::Run, is_watched: bool) -> Result<(), Fai
     }
     let mut attention = Attention::begin(arguments.timeout)?;
     let prepared = Prepared::default();
-    let connecting = cluster::connect(&arguments.cluster, file.path.parent());
+    let connecting = cluster::connect(&arguments.cluster, file.path.parent(), session::clients(&file));
     let connection = attention.before_deploy(&prepared, connecting).await?;
     let preparing = async {
         session::check_permissions(&file, &connection).await?;
         session::ensure_namespace(&file.plan.release.namespace, &connection, &prepared).await?;
-        let is_reachable = !connection.is_drydock;
-        Ok(if is_reachable { session::find_helm(&file, &connection).await.ok().flatten() } else { None })
+        Ok(session::find_helm(&file, &connection).await.ok().flatten())
     };
     let helm = attention.before_deploy(&prepared, preparing).await?;
     let abandon = settings.abandon.clone();

@@ -1,7 +1,7 @@
 //! What the commands on a plan have in common: reading it, finding helm, preparing the cluster, and reporting errors.
 
 use crate::arguments;
-use crate::cluster::Connection;
+use crate::cluster::{Clients, Connection};
 use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output;
 use anyhow::Context as _;
@@ -50,7 +50,7 @@ pub(super) async fn find_release(whose: &arguments::Whose, cluster: &arguments::
         None if whose.release.is_none() && default.is_file() => Some(read_plan(default, cluster)?),
         None => None,
     };
-    let connection = crate::cluster::connect(cluster, None).await?;
+    let connection = crate::cluster::connect(cluster, None, Clients::Own).await?;
     let release = plan.as_ref().map(|file| &file.plan.release);
     let name = release.map(|release| release.name.clone()).or_else(|| whose.release.clone());
     let namespace = release.map_or(&connection.namespace, |release| &release.namespace).clone();
@@ -94,23 +94,21 @@ fn check_name(what: &str, name: &str, known: &[&str]) -> Result<(), Failure> {
     Err(Failure::new(Kind::Usage, format!("the plan has no {what} `{name}`")).hint(format!("it has {known}")))
 }
 
+/// Which programs a plan needs the cluster for.
+pub(super) fn clients(file: &PlanFile) -> Clients {
+    let has_charts = file.plan.components.iter().any(|component| component.helm_release().is_some());
+    if has_charts { Clients::OwnAndHelm } else { Clients::Own }
+}
+
 /// Finds the helm that a plan needs, if it needs one.
 pub(super) async fn find_helm(file: &PlanFile, connection: &Connection) -> Result<Option<Helm>, Failure> {
     let Some(component) = file.plan.components.iter().find(|component| component.helm_release().is_some()) else {
         return Ok(None);
     };
-    if connection.is_drydock {
-        let message = format!(
-            "component `{}` is a chart, and helm cannot reach a cluster inside of this process",
-            component.name
-        );
-        return Err(Failure::new(Kind::Usage, message)
-            .hint("serve one with `jobwright drydock --kubeconfig FILE`, and deploy with `--kubeconfig FILE`"));
-    }
     let program = search("helm").ok_or_else(|| {
         Failure::new(
             Kind::Usage,
-            format!("component `{}` is a chart, and there is no helm on the search path", component.name),
+            format!("component `{}` is a chart, and there is no `helm` on your `PATH`", component.name),
         )
         .hint("install Helm 3 or 4, or deploy manifests")
     })?;
@@ -118,7 +116,7 @@ pub(super) async fn find_helm(file: &PlanFile, connection: &Connection) -> Resul
     Ok(Some(helm))
 }
 
-/// A program on the search path.
+/// A program on `PATH`.
 fn search(name: &str) -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "the environment comes in here")]
     let path = std::env::var_os("PATH")?;

@@ -60,7 +60,7 @@ impl Helm {
     pub async fn probe(program: &Path, arguments: Vec<String>) -> Result<Self, HelmError> {
         let name = || program.display().to_string();
         let missing = |error: std::io::Error| HelmError::Missing(error.to_string());
-        let mut command = tokio::process::Command::new(program);
+        let mut command = command(program);
         command.args(["version", "--template", "{{.Version}}"]);
         let (_, said, _) = tokio::time::timeout(ANSWER, answer(command))
             .await
@@ -76,7 +76,7 @@ impl Helm {
 
     /// Asks for the Chart.yaml of a chart in a repository or a registry.
     pub(super) async fn show_chart(&self, context: &DeployContext, arguments: &[&str]) -> Result<String, Failure> {
-        let mut command = tokio::process::Command::new(&self.program);
+        let mut command = command(&self.program);
         command.args(["show", "chart"]).args(arguments).args(&self.arguments);
         let doing = || format!("cannot resolve the chart: `helm show chart {}`", arguments.join(" "));
         let (status, output, errors) = tokio::select! {
@@ -91,6 +91,27 @@ impl Helm {
         }
         Err(Failure::new(format!("{}: {}", doing(), last_words(&errors, status))))
     }
+}
+
+/// Variables with which helm would reach another cluster, or the same one as another user, than Jobwright does.
+const CONNECTION: [&str; 8] = [
+    "HELM_KUBEAPISERVER",
+    "HELM_KUBEASGROUPS",
+    "HELM_KUBEASUSER",
+    "HELM_KUBECAFILE",
+    "HELM_KUBECONTEXT",
+    "HELM_KUBEINSECURE_SKIP_TLS_VERIFY",
+    "HELM_KUBETLS_SERVER_NAME",
+    "HELM_KUBETOKEN",
+];
+
+/// A call of helm. Arguments alone say which cluster it reaches.
+pub(super) fn command(program: &Path) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(program);
+    for variable in CONNECTION {
+        command.env_remove(variable);
+    }
+    command
 }
 
 /// Runs helm to its end: how it ended, its output, its errors. It is killed with the future.

@@ -2,7 +2,7 @@
 //! killed or stopped.
 
 use super::ChartComponent;
-use crate::component::helm::{Helm, last_words};
+use crate::component::helm::{self, Helm, last_words};
 use crate::plan::Chart;
 use jobwright_engine::{DeployContext, Failure};
 use jobwright_jobs::process::{Group, Output};
@@ -89,7 +89,7 @@ impl ChartComponent {
         context: &DeployContext,
         set: Option<&Path>,
     ) -> tokio::process::Command {
-        let mut command = tokio::process::Command::new(&helm.program);
+        let mut command = helm::command(&helm.program);
         command.args(["upgrade", "--install", &self.release]);
         match chart {
             Chart::Path(path) => {
