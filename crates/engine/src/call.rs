@@ -22,6 +22,11 @@ type Answer = http_body_util::combinators::UnsyncBoxBody<bytes::Bytes, BoxError>
 #[error("no answer within {}s", .0.as_secs())]
 pub(crate) struct Overdue(Duration);
 
+/// The error of a call that was given up after this time.
+pub(crate) fn overdue(after: Duration) -> kube::Error {
+    kube::Error::Service(Box::new(Overdue(after)))
+}
+
 /// The lease was lost, so nothing may be changed any more.
 #[derive(Debug, thiserror::Error)]
 #[error("the lease `{name}` was lost")]
@@ -66,8 +71,10 @@ impl tower::Service<Request<Body>> for Guard {
                 return Err(tenure.lost_error().into());
             }
             tokio::select! {
-                answered = send(client, request) => answered,
+                // A process that was frozen sends nothing when it wakes up.
+                biased;
                 () = tenure.lost() => Err(tenure.lost_error().into()),
+                answered = send(client, request) => answered,
             }
         })
     }

@@ -1,18 +1,23 @@
 //! Retries of API calls that fail in passing: one time limit, one report, one way to obey a cancellation.
 
+use crate::call;
 use crate::clock::Clock;
 use crate::error::{Answer, Error, classify};
 use crate::event::{Event, Events};
 use crate::ledger::later;
 use crate::report::between;
 use jiff::Timestamp;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long a failing API call is retried before its error counts.
 pub const RETRY_LIMIT: Duration = Duration::from_mins(5);
 /// How long it is still retried after a cancellation: long enough to record what happened.
 const AFTER_CANCELLATION: Duration = Duration::from_secs(10);
+/// How long a call may take that is made even later. What a healthy cluster answers is still recorded.
+const LAST_CALL: Duration = Duration::from_secs(2);
 /// How long an outage may last before it is reported, and how often it is reported again.
 const UNREPORTED: Duration = Duration::from_secs(5);
 const REPORTED_AGAIN: Duration = Duration::from_mins(1);
@@ -41,13 +46,15 @@ pub struct Retry {
     cancellation: CancellationToken,
     events: Events,
     backoff: Backoff,
+    /// When the cancellation was noticed. Clones share it, so that the time after it is not granted to each call anew.
+    cancelled_at: Arc<OnceLock<Instant>>,
 }
 
 /// A call that keeps failing.
 #[derive(Debug, Default)]
 pub struct Outage {
     since: Option<Timestamp>,
-    cancelled_at: Option<Timestamp>,
+    is_woken: bool,
     reported_at: Option<Timestamp>,
     times: u32,
 }
@@ -55,7 +62,7 @@ pub struct Outage {
 impl Retry {
     /// Retries that end soon after the cancellation, and report outages as events.
     pub fn new(clock: Clock, cancellation: CancellationToken, events: Events) -> Self {
-        Self { clock, cancellation, events, backoff: Backoff::default() }
+        Self { clock, cancellation, events, backoff: Backoff::default(), cancelled_at: Arc::default() }
     }
 
     /// The same with a shorter limit, for what is not worth five minutes.
@@ -88,16 +95,34 @@ impl Retry {
 
     /// Waits for something that others have to do, until the limit or shortly after a cancellation.
     pub(crate) async fn wait<T>(&self, what: impl Future<Output = T>) -> Option<T> {
-        let late = async {
-            tokio::select! {
-                () = tokio::time::sleep(self.backoff.limit) => {}
-                () = async { self.cancellation.cancelled().await; tokio::time::sleep(AFTER_CANCELLATION).await } => {}
-            }
-        };
         tokio::select! {
             done = what => Some(done),
-            () = late => None,
+            () = tokio::time::sleep(self.backoff.limit) => None,
+            () = self.too_late() => None,
         }
+    }
+
+    /// Makes a call once. After a cancellation it is not waited for any longer than for retries.
+    pub async fn attempt<T>(&self, call: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
+        let sent = Instant::now();
+        tokio::select! {
+            // An answer that has come counts, however late it is.
+            biased;
+            answer = call => answer,
+            () = self.too_late() => Err(call::overdue(sent.elapsed())),
+        }
+    }
+
+    /// Waits until a cancellation was so long ago that nothing is waited for any more; indefinitely without one.
+    async fn too_late(&self) {
+        let begun = Instant::now();
+        self.cancellation.cancelled().await;
+        tokio::time::sleep_until(self.end_of_grace().max(begun + LAST_CALL)).await;
+    }
+
+    /// Until when calls are retried after the cancellation, which has happened.
+    fn end_of_grace(&self) -> Instant {
+        *self.cancelled_at.get_or_init(Instant::now) + AFTER_CANCELLATION
     }
 
     /// Makes a call until it is answered. An error that a repetition cannot change is returned immediately.
@@ -107,7 +132,7 @@ impl Retry {
     {
         let mut outage = Outage::default();
         loop {
-            match call().await {
+            match self.attempt(call()).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => match classify(&error) {
                     Answer::TryAgain(_) | Answer::Conflict => self.pause(&mut outage, doing, error).await?,
@@ -115,6 +140,23 @@ impl Retry {
                         return Err(Error::cluster(doing, error));
                     }
                 },
+            }
+        }
+    }
+
+    /// Makes a call until the API server answers it, and gives the answer also where it is an error that a repetition
+    /// cannot change, or a conflict.
+    pub async fn answer<T, F>(&self, doing: &str, mut call: impl FnMut() -> F) -> Result<kube::Result<T>, Error>
+    where
+        F: Future<Output = kube::Result<T>>,
+    {
+        let mut outage = Outage::default();
+        loop {
+            match self.attempt(call()).await {
+                Err(error) if matches!(classify(&error), Answer::TryAgain(_)) => {
+                    self.pause(&mut outage, doing, error).await?;
+                }
+                answer => return Ok(answer),
             }
         }
     }
@@ -139,7 +181,7 @@ impl Retry {
         self.report(outage, doing, error, self.clock.now());
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = self.cancellation.cancelled(), if outage.cancelled_at.is_none() => {}
+            () = self.cancellation.cancelled(), if !outage.is_woken => outage.is_woken = true,
         }
         true
     }
@@ -149,9 +191,7 @@ impl Retry {
     pub fn next_pause(&self, outage: &mut Outage, asked: Option<Duration>) -> Option<Duration> {
         let now = self.clock.now();
         outage.since.get_or_insert(now);
-        if self.cancellation.is_cancelled() {
-            outage.cancelled_at.get_or_insert(now);
-        }
+        outage.is_woken |= self.cancellation.is_cancelled();
         let left = self.time_left(outage);
         if left.is_zero() {
             return None;
@@ -165,9 +205,12 @@ impl Retry {
     /// How much longer something that fails is retried.
     pub fn time_left(&self, outage: &Outage) -> Duration {
         let now = self.clock.now();
-        let end = later(outage.since.unwrap_or(now), self.backoff.limit);
-        let end = outage.cancelled_at.map_or(end, |cancelled| end.min(later(cancelled, AFTER_CANCELLATION)));
-        between(now, end)
+        let left = between(now, later(outage.since.unwrap_or(now), self.backoff.limit));
+        if self.cancellation.is_cancelled() {
+            left.min(self.end_of_grace().saturating_duration_since(Instant::now()))
+        } else {
+            left
+        }
     }
 
     fn report(&self, outage: &mut Outage, doing: &str, error: &kube::Error, now: Timestamp) {
@@ -241,6 +284,29 @@ mod tests {
         assert!((60..=71).contains(&took.as_secs()), "{took:?}");
         let (_, _, took) = play(500, u32::MAX, Some(Duration::ZERO)).await;
         assert!(took.as_secs() <= 11, "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cancellation_ends_calls_that_hang_within_ten_seconds_in_all() {
+        let cancellation = CancellationToken::new();
+        let retry = Retry::new(virtual_clock(), cancellation.clone(), Events::nowhere());
+        let hang = || retry.call("read it", std::future::pending::<kube::Result<()>>);
+        let cancel = async {
+            tokio::time::sleep(Duration::from_mins(1)).await;
+            cancellation.cancel();
+        };
+        let begun = Instant::now();
+        let (hung, ()) = tokio::join!(hang(), cancel);
+        assert_eq!(begun.elapsed().as_secs(), 70, "{hung:?}");
+        let message = hung.unwrap_err().whole_message();
+        assert!(message.contains("no answer within 70s"), "{message}");
+        // The ten seconds are not granted again; a last call is, and a healthy cluster answers it.
+        for clone in [retry.clone(), retry.clone()] {
+            let begun = Instant::now();
+            assert!(clone.call("read it", std::future::pending::<kube::Result<()>>).await.is_err());
+            assert_eq!(begun.elapsed().as_secs(), 2);
+        }
+        assert!(retry.call("read it", || async { Ok(()) }).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]

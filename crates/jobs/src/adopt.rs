@@ -3,7 +3,7 @@
 //! Helm refuses to touch what it does not own. Ownership is a label and two annotations; they are put on by server-side
 //! apply with the object's uid, so that an object that is not there is not made, and whoever else owns them is heard.
 
-use crate::answer::{failed, is_field_conflict};
+use crate::answer::is_field_conflict;
 use crate::place::{Place, placed};
 use crate::waiting::unless_cancelled;
 use jobwright_engine::{Answer, Context, Failure, Job, Needed, Refusal, async_trait, classify};
@@ -62,16 +62,29 @@ enum Standing {
     Theirs { release: String, uid: String },
 }
 
+/// What became of an object.
+enum Adoption {
+    /// There was nothing to do.
+    Unneeded,
+    Done,
+    /// It belongs to this release.
+    Refused {
+        release: String,
+    },
+    /// Another manager owns what marks its release.
+    Contested(kube::Error),
+}
+
 impl Adopt {
-    /// The objects in the cluster; none for kinds that it does not know.
-    async fn find(&self, context: &Context, object: &ObjectReference) -> Result<Option<Api<DynamicObject>>, Failure> {
+    /// The API of an object's kind; none for kinds that the cluster does not know.
+    async fn find(&self, context: &Context, object: &ObjectReference) -> kube::Result<Option<Api<DynamicObject>>> {
         let (group, version) = object.api_version.split_once('/').unwrap_or(("", &object.api_version));
         let kind = GroupVersionKind::gvk(group, version, &object.kind);
         let (resource, capabilities): (ApiResource, _) = match pinned_kind(context.client(), &kind).await {
             Ok(found) => found,
             Err(kube::Error::Discovery(_)) => return Ok(None),
             Err(error) if classify(&error) == Answer::NotFound => return Ok(None),
-            Err(error) => return Err(failed(format!("cannot look up the kind of {object}"), error)),
+            Err(error) => return Err(error),
         };
         let client = context.client().clone();
         let namespace = object.namespace.as_deref().unwrap_or(context.namespace());
@@ -81,9 +94,9 @@ impl Adopt {
         }))
     }
 
-    async fn standing(&self, context: &Context, object: &ObjectReference) -> Result<Standing, Failure> {
+    async fn standing(&self, context: &Context, object: &ObjectReference) -> kube::Result<Standing> {
         let Some(api) = self.find(context, object).await? else { return Ok(Standing::Missing) };
-        let found = api.get_opt(&object.name).await.map_err(|error| failed(format!("cannot read {object}"), error))?;
+        let found = api.get_opt(&object.name).await?;
         Ok(found.map_or(Standing::Missing, |found| self.judge(&found, context.namespace())))
     }
 
@@ -100,8 +113,17 @@ impl Adopt {
         }
     }
 
-    async fn take(&self, context: &Context, object: &ObjectReference, uid: &str) -> Result<(), Failure> {
-        let Some(api) = self.find(context, object).await? else { return Ok(()) };
+    /// Reads an object and adopts it. May be repeated: an object that changes in between is read again.
+    async fn adopt_one(&self, context: &Context, object: &ObjectReference) -> kube::Result<Adoption> {
+        match self.standing(context, object).await? {
+            Standing::Missing | Standing::Ours => Ok(Adoption::Unneeded),
+            Standing::Theirs { release, .. } if !self.force => Ok(Adoption::Refused { release }),
+            Standing::Free { uid } | Standing::Theirs { uid, .. } => self.take(context, object, &uid).await,
+        }
+    }
+
+    async fn take(&self, context: &Context, object: &ObjectReference, uid: &str) -> kube::Result<Adoption> {
+        let Some(api) = self.find(context, object).await? else { return Ok(Adoption::Unneeded) };
         let namespace = self.namespace.as_deref().unwrap_or(context.namespace());
         let patch = json!({
             "apiVersion": object.api_version,
@@ -115,20 +137,11 @@ impl Adopt {
         });
         let parameters = PatchParams { force: self.force, ..PatchParams::apply("jobwright") };
         match api.patch(&object.name, &parameters, &Patch::Apply(&patch)).await {
-            Ok(_) => {
-                context.log(format!("{object} belongs to release {} now", self.release));
-                Ok(())
-            }
-            Err(error) if is_field_conflict(&error) => {
-                let conflict = Refusal::from(error);
-                let message = format!("{object} has another manager for what marks its release: {conflict}");
-                Err(Failure::new(format!("{message}; `force: true` takes it away")).for_good())
-            }
-            // It was deleted, or replaced by another one, since it was read.
-            Err(error) if matches!(classify(&error), Answer::NotFound | Answer::Conflict | Answer::AlreadyExists) => {
-                Err(failed(format!("{object} changed meanwhile"), error))
-            }
-            Err(error) => Err(failed(format!("cannot adopt {object}"), error)),
+            Ok(_) => Ok(Adoption::Done),
+            Err(error) if is_field_conflict(&error) => Ok(Adoption::Contested(error)),
+            // It was deleted since it was read.
+            Err(error) if classify(&error) == Answer::NotFound => Ok(Adoption::Unneeded),
+            Err(error) => Err(error),
         }
     }
 }
@@ -145,7 +158,8 @@ impl Job for Adopt {
     async fn needed(&self, context: &Context) -> Result<Needed, Failure> {
         let mut missing = 0;
         for object in &self.objects {
-            match self.standing(context, object).await? {
+            let doing = format!("read {object}");
+            match context.retry().call(&doing, || self.standing(context, object)).await? {
                 Standing::Missing => missing += 1,
                 Standing::Ours => {}
                 Standing::Free { .. } | Standing::Theirs { .. } => return Ok(Needed::Yes),
@@ -166,13 +180,19 @@ impl Job for Adopt {
 impl Adopt {
     async fn adopt(&self, context: &Context) -> Result<(), Failure> {
         for object in &self.objects {
-            match self.standing(context, object).await? {
-                Standing::Missing | Standing::Ours => {}
-                Standing::Theirs { release, .. } if !self.force => {
+            let doing = format!("adopt {object}");
+            match context.retry().call(&doing, || self.adopt_one(context, object)).await? {
+                Adoption::Unneeded => {}
+                Adoption::Done => context.log(format!("{object} belongs to release {} now", self.release)),
+                Adoption::Refused { release } => {
                     let message = format!("{object} belongs to release {release}; `force: true` takes it away");
                     return Err(Failure::new(message).for_good());
                 }
-                Standing::Free { uid } | Standing::Theirs { uid, .. } => self.take(context, object, &uid).await?,
+                Adoption::Contested(error) => {
+                    let conflict = Refusal::from(error);
+                    let message = format!("{object} has another manager for what marks its release: {conflict}");
+                    return Err(Failure::new(format!("{message}; `force: true` takes it away")).for_good());
+                }
             }
         }
         Ok(())

@@ -10,7 +10,6 @@ mod workload;
 
 pub use workload::Workload;
 
-use crate::answer::failed;
 use crate::place::{Place, placed};
 use crate::quantity::Quantity;
 use crate::waiting::{unless_cancelled, until};
@@ -40,8 +39,8 @@ impl GrowVolume {
     pub const PATIENCE: Duration = Duration::from_mins(2);
 
     async fn claim(&self, context: &Context) -> Result<Option<PersistentVolumeClaim>, Failure> {
-        let doing = || format!("cannot read PersistentVolumeClaim `{}`", self.claim);
-        claims(context).get_opt(&self.claim).await.map_err(|error| failed(doing(), error))
+        let (claims, doing) = (claims(context), format!("read claim `{}`", self.claim));
+        Ok(context.retry().call(&doing, || claims.get_opt(&self.claim)).await?)
     }
 
     fn patch(&self) -> Patch<Value> {
@@ -52,10 +51,8 @@ impl GrowVolume {
     async fn grow(&self, context: &Context) -> Result<(), Failure> {
         let claims = claims(context);
         let parameters = PatchParams { field_manager: Some("jobwright".to_owned()), ..PatchParams::default() };
-        let claim = claims
-            .patch(&self.claim, &parameters, &self.patch())
-            .await
-            .map_err(|error| failed(format!("cannot grow claim `{}`", self.claim), error))?;
+        let (patch, doing) = (self.patch(), format!("grow claim `{}`", self.claim));
+        let claim = context.retry().call(&doing, || claims.patch(&self.claim, &parameters, &patch)).await?;
         context.log(format!("asked for {} instead of {}", self.to, show(capacity(&claim))));
         let begun = self.wait_until(context, |claim| self.has_begun(claim));
         tokio::time::timeout(self.patience, begun).await.map_err(|_| feasibility::no_expander(self))??;

@@ -29,7 +29,7 @@ where
     let retry = context.retry();
     let mut outage = Outage::default();
     loop {
-        match ask().await {
+        match retry.attempt(ask()).await {
             Ok(Some(answer)) => return Ok(answer),
             Ok(None) => {
                 outage = Outage::default();

@@ -4,6 +4,13 @@ use crate::component::files;
 use crate::plan::{Chart, PlanFile, Source};
 use std::path::Path;
 
+/// Whether a plan names a chart of a repository without its version: what it stands for may change at any time.
+pub(crate) fn is_unpinned(file: &PlanFile) -> bool {
+    file.plan.components.iter().any(|component| {
+        matches!(&component.source, Source::Chart { chart: Chart::Reference { version: None, .. }, .. })
+    })
+}
+
 /// A hash over all files of the components of a plan. What cannot be read counts by its error.
 pub(crate) fn hash(file: &PlanFile) -> String {
     let of = |path: &Path| {

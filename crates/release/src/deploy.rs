@@ -49,8 +49,8 @@ impl Deployment<'_> {
     /// Deploys the plan, or resumes an interrupted deploy of the same plan with the same files.
     pub async fn deploy(&self, cancellation: CancellationToken, events: Events) -> Result<Report, Error> {
         let locker = self.manager(Past::default(), self.settings.clone());
-        let lock = locker.lock(&cancellation, &events).await?;
-        let report = self.settings.unless_abandoned(Box::pin(self.deploy_locked(&lock, cancellation, events))).await;
+        let lock = Box::pin(locker.lock(&cancellation, &events)).await?;
+        let report = Box::pin(self.deploy_locked(&lock, cancellation, events)).await;
         lock.release().await;
         report
     }
@@ -62,11 +62,16 @@ impl Deployment<'_> {
         events: Events,
     ) -> Result<Report, Error> {
         let retry = Retry::new(self.clock.clone(), cancellation.clone(), events.clone());
-        let (registry, records) = self.open(lock.client().clone(), Some(lock.fence().clone()), retry).await?;
-        let before = records.get().await;
+        let beginning = async {
+            let (registry, records) = self.open(lock.client().clone(), Some(lock.fence().clone()), retry).await?;
+            let before = records.get().await;
+            lock.outlast(before.fence.as_ref(), &cancellation).await?;
+            self.manager(before.past(), self.settings.clone()).check(&registry)?;
+            let deploying = self.begin(&records, &before, lock.fence()).await?;
+            Ok((registry, records, before, deploying))
+        };
+        let (registry, records, before, deploying) = self.settings.unless_abandoned(Box::pin(beginning)).await?;
         let past = before.past();
-        self.manager(past.clone(), self.settings.clone()).check(&registry)?;
-        let deploying = self.begin(&records, &before, lock.fence()).await?;
         let settings = Settings {
             revision: deploying.id.clone(),
             nonce: if self.force { format!("forced by deploy {}", deploying.id) } else { String::new() },
@@ -75,7 +80,8 @@ impl Deployment<'_> {
         };
         let manager = self.manager(past, settings);
         let mut report = manager.deploy_locked(lock, &registry, cancellation, events).await?;
-        if let Err(error) = self.end(&records, &deploying, &report).await {
+        let ending = self.settings.unless_abandoned(self.end(&records, &deploying, &report));
+        if let Err(error) = ending.await {
             report.outcome = DeployOutcome::Failed;
             report.error.get_or_insert(Arc::new(error));
         }
@@ -85,8 +91,8 @@ impl Deployment<'_> {
     /// Runs one job of the plan, without deploying its component.
     pub async fn run_job(&self, job: &str, cancellation: CancellationToken, events: Events) -> Result<Report, Error> {
         let locker = self.manager(Past::default(), self.settings.clone());
-        let lock = locker.lock(&cancellation, &events).await?;
-        let report = self.settings.unless_abandoned(Box::pin(self.run_locked(&lock, job, cancellation, events))).await;
+        let lock = Box::pin(locker.lock(&cancellation, &events)).await?;
+        let report = Box::pin(self.run_locked(&lock, job, cancellation, events)).await;
         lock.release().await;
         report
     }
@@ -99,7 +105,8 @@ impl Deployment<'_> {
         events: Events,
     ) -> Result<Report, Error> {
         let retry = Retry::new(self.clock.clone(), cancellation.clone(), events.clone());
-        let (registry, records) = self.open(lock.client().clone(), Some(lock.fence().clone()), retry).await?;
+        let opening = self.open(lock.client().clone(), Some(lock.fence().clone()), retry);
+        let (registry, records) = self.settings.unless_abandoned(Box::pin(opening)).await?;
         // Each invocation is a deploy of its own: a job that failed is tried again.
         let asked = format!("run {}", lock.fence());
         let settings = Settings {
@@ -107,13 +114,15 @@ impl Deployment<'_> {
             revision: asked,
             ..self.settings.clone()
         };
-        let manager = self.manager(records.get().await.past(), settings);
+        let before = records.get().await;
+        lock.outlast(before.fence.as_ref(), &cancellation).await?;
+        let manager = self.manager(before.past(), settings);
         let mut report = manager.run_job(lock, &registry, job, cancellation, events).await?;
         let has_run = report.jobs.iter().any(|report| report.id == job && report.outcome == JobOutcome::Succeeded);
         let paid = |record: &mut Record| {
             record.owed.remove(job);
         };
-        if has_run && let Err(error) = records.write(paid).await {
+        if has_run && let Err(error) = self.settings.unless_abandoned(records.write(paid)).await {
             report.error.get_or_insert(Arc::new(error));
         }
         Ok(report)
@@ -155,7 +164,9 @@ impl Deployment<'_> {
     async fn begin(&self, records: &Records, before: &Record, fence: &Fence) -> Result<Deploying, Error> {
         let Settings { components, only, skip, .. } = &self.settings;
         let asked = format!("{components:?} {only:?} {skip:?} {} {}", self.redeploy, self.force);
-        let plan = fingerprint(self.file, &[&asked, &content::hash(self.file)]);
+        // What a repository will give is not known, so successes of one deploy do not count for another.
+        let unpinned = if content::is_unpinned(self.file) { fence.to_string() } else { String::new() };
+        let plan = fingerprint(self.file, &[&asked, &content::hash(self.file), &unpinned]);
         let interrupted = before.deploying.clone().filter(|deploying| deploying.plan == plan);
         let deploying = interrupted.unwrap_or_else(|| {
             let number = before.deploys + 1;

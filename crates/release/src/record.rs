@@ -139,6 +139,9 @@ pub struct HelmProcess {
     pub revision: u64,
     /// When it must have ended.
     pub until: Timestamp,
+    /// The label of the revisions that it creates; none where helm is too old for labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
 }
 
 /// The record of a release in its cluster. Clones share it.
@@ -266,12 +269,12 @@ impl Records {
                 return Ok(record);
             }
             let written = match &state.stored {
-                None => self.maps().create(&parameters(), &self.object(&record)).await,
+                None => self.retry.attempt(self.maps().create(&parameters(), &self.object(&record))).await,
                 Some(stored) => {
                     let mut changed = stored.clone();
                     changed.metadata.managed_fields = None;
                     changed.data = self.object(&record).data;
-                    self.maps().replace(&self.name, &parameters(), &changed).await
+                    self.retry.attempt(self.maps().replace(&self.name, &parameters(), &changed)).await
                 }
             };
             let error = match written {

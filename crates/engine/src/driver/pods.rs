@@ -227,10 +227,10 @@ impl Pods {
         let manifest = self.job.manifest(active, &self.labels, &run_id);
         let job: Job = serde_json::from_value(manifest).map_err(kube::Error::SerdeError)?;
         let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        match self.jobs().create(&post, &job).await {
+        match self.retry.attempt(self.jobs().create(&post, &job)).await {
             Ok(job) => self.seen.job = Some((Arc::new(job), self.lookout.lists())),
             Err(error) if classify(&error) == Answer::AlreadyExists => {
-                let found = self.jobs().get(&active.job).await?;
+                let found = self.retry.attempt(self.jobs().get(&active.job)).await?;
                 // The same inputs: created before a crash, or for an earlier ledger of the same name.
                 if found.annotations().get(FINGERPRINT) != Some(&active.fingerprint.to_string()) {
                     self.seen.refusal = Some(format!("another client has created a Job `{}`", active.job));
@@ -247,7 +247,7 @@ impl Pods {
     async fn patch(&self, name: &str, uid: &str, spec: Value) -> kube::Result<Job> {
         let patch = json!({"metadata": {"uid": uid}, "spec": spec});
         let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        self.jobs().patch(name, &parameters, &Patch::Merge(patch)).await
+        self.retry.attempt(self.jobs().patch(name, &parameters, &Patch::Merge(patch))).await
     }
 
     /// Looks at the events of a pod that does not start. They only tell earlier what the deadline would tell later, so
@@ -263,7 +263,7 @@ impl Pods {
         let mut found = Vec::new();
         for uid in uids {
             let about = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
-            let Ok(listed) = events.list(&about).await else { return };
+            let Ok(listed) = self.retry.attempt(events.list(&about)).await else { return };
             found.extend(listed.items);
         }
         self.seen.events = view::trouble_of_events(&found, now);
@@ -350,7 +350,7 @@ impl Attempts for Pods {
                     propagation_policy: Some(PropagationPolicy::Foreground),
                     ..DeleteParams::default()
                 };
-                self.jobs().delete(job, &parameters).await?;
+                self.retry.attempt(self.jobs().delete(job, &parameters)).await?;
                 self.seen.deleted.insert(uid.clone(), self.retry.clock().now());
                 Ok(())
             }

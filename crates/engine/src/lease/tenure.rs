@@ -42,13 +42,31 @@ impl Tenure {
     /// Whether work may go on.
     pub fn is_valid(&self) -> bool {
         let until = *self.until.borrow();
+        self.is_within(until)
+    }
+
+    fn is_within(&self, until: Until) -> bool {
         !until.is_lost && Instant::now() < until.instant && self.clock.now() < until.time
     }
 
-    /// Waits until the lease is lost; indefinitely if it is released before.
+    /// Waits until the lease is lost; indefinitely if it is released before. It counts as lost at the end of its tenure,
+    /// whether or not the task that renews it has come to notice: a process that was frozen wakes up in any order.
     pub async fn lost(&self) {
-        if self.until.clone().wait_for(|until| until.is_lost).await.is_err() {
-            std::future::pending::<()>().await;
+        let mut receiver = self.until.clone();
+        loop {
+            let until = *receiver.borrow_and_update();
+            if !self.is_within(until) {
+                return;
+            }
+            tokio::select! {
+                changed = receiver.changed() => if changed.is_err() {
+                    // Nothing renews it any more: it was lost, or released.
+                    if !receiver.borrow().is_lost {
+                        std::future::pending::<()>().await;
+                    }
+                },
+                () = tokio::time::sleep_until(until.instant) => {}
+            }
         }
     }
 

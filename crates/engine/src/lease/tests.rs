@@ -5,6 +5,8 @@ use jobwright_drydock::{Drydock, Fault, Faults};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::DeleteParams;
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 struct Lab {
     drydock: Drydock,
@@ -156,4 +158,59 @@ async fn writes_that_conflict_for_ever_end_at_the_retry_limit_and_are_reported()
         let reported = heard.try_recv().expect("nothing is reported");
         assert!(matches!(reported, Event::Retrying { doing, .. } if doing == "take the lease `lock`"));
     }
+}
+
+/// Reads objects through a client that is bound to a lease, and says which calls reached the server.
+struct Bound {
+    client: Client,
+    faults: Faults,
+}
+
+impl Bound {
+    fn to(lab: &Lab, lease: &Lease) -> Self {
+        let faults = Faults::new(0);
+        Self { client: crate::call::guarded(&lab.client(&faults), lease.tenure()), faults }
+    }
+
+    async fn read(&self) -> kube::Result<()> {
+        Api::<Namespace>::all(self.client.clone()).get("shop").await.map(drop)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_wakes_up_after_its_tenure_sends_nothing() {
+    let lab = Lab::new().await;
+    let slept = Arc::new(AtomicI64::new(0));
+    let (drydock, ahead) = (lab.drydock.clone(), Arc::clone(&slept));
+    let clock = Clock::new(move || drydock.now() + jiff::SignedDuration::from_secs(ahead.load(Ordering::Relaxed)));
+    let claim = Claim {
+        namespace: "shop".to_owned(),
+        name: "lock".to_owned(),
+        holder: "first".to_owned(),
+        labels: BTreeMap::new(),
+        patience: Duration::from_mins(2),
+    };
+    let lease = Lease::take(&lab.client(&Faults::new(0)), claim, &clock, &Events::nowhere()).await.unwrap();
+    let bound = Bound::to(&lab, &lease);
+    bound.read().await.unwrap();
+    // The machine slept: its monotonic clock stood still, and the task that renews the lease has not run yet.
+    slept.store(11, Ordering::Relaxed);
+    let refused = bound.read().await.unwrap_err();
+    assert_eq!(classify(&refused), Answer::LostLease, "{refused}");
+    assert_eq!(bound.faults.calls().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_under_way_ends_with_the_tenure_even_if_nothing_renews_the_lease() {
+    let lab = Lab::new().await;
+    let clock = lab.clock(0);
+    let (tenure, term) = Tenure::begin("lock", &clock, Instant::now(), clock.now());
+    let faults = Faults::new(0);
+    faults.on(|_| true).fail(Fault::Slow(Duration::from_secs(20)));
+    let client = crate::call::guarded(&lab.client(&faults), &tenure);
+    let begun = Instant::now();
+    let lost = Api::<Namespace>::all(client).get("shop").await.unwrap_err();
+    assert_eq!(classify(&lost), Answer::LostLease, "{lost}");
+    assert_eq!(begun.elapsed(), VALIDITY);
+    drop(term);
 }

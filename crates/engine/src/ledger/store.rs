@@ -89,12 +89,11 @@ impl Books {
         Self { shelf: Shelf::Memory(Arc::default()), owner, fence: None, retry }
     }
 
-    /// Whether any of them was written under a fence of another Lease.
-    pub(crate) fn has_other_fence(&self) -> bool {
+    /// The fence of another Lease under which one of them was written.
+    pub(crate) fn other_fence(&self) -> Option<Fence> {
         let ours = self.fence.as_ref().map(|fence| fence.lease.as_str());
-        let ledgers = self.snapshot();
-        let mut fences = ledgers.values().flatten().filter_map(|ledger| ledger.head.fence.as_ref());
-        fences.any(|fence| Some(fence.lease.as_str()) != ours)
+        let fences = self.snapshot().into_values().flatten().filter_map(|ledger| ledger.head.fence);
+        fences.into_iter().find(|fence| Some(fence.lease.as_str()) != ours)
     }
 
     /// The ledgers as they were read first, by the job they are of.
@@ -184,13 +183,14 @@ impl Book {
 
     async fn put(&self, maps: &Api<ConfigMap>, next: &Ledger) -> kube::Result<ConfigMap> {
         let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let retry = &self.books.retry;
         match &self.stored {
-            None => maps.create(&post, &self.config_map(next)).await,
+            None => retry.attempt(maps.create(&post, &self.config_map(next))).await,
             Some(stored) => {
                 let mut changed = stored.clone();
                 changed.data = Some(next.encode());
                 changed.metadata.managed_fields = None;
-                maps.replace(&self.name, &post, &changed).await
+                retry.attempt(maps.replace(&self.name, &post, &changed)).await
             }
         }
     }

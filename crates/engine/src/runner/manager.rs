@@ -23,6 +23,7 @@ use kube::Client;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How long a deploy that has lost its lease may take to stop. Another process may start 5 s after the loss.
@@ -119,6 +120,7 @@ impl Default for Settings {
 /// A release that this process deploys, and no other.
 pub struct Lock {
     lease: Lease,
+    taken: Instant,
     name: String,
     client: Client,
     books: Books,
@@ -133,6 +135,20 @@ impl Lock {
     /// A client whose calls have a deadline, and are refused once the lease is lost.
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Waits until another holder that wrote something has certainly stopped. If someone deleted its Lease, it may not have
+    /// noticed yet.
+    pub async fn outlast(&self, written: Option<&Fence>, cancellation: &CancellationToken) -> Result<(), Error> {
+        let is_other = written.is_some_and(|written| written.lease != self.fence().lease);
+        if !self.lease.is_new() || !is_other {
+            return Ok(());
+        }
+        tokio::select! {
+            () = tokio::time::sleep_until(self.taken + DURATION) => Ok(()),
+            () = self.lease.lost() => Err(Error::LostLease { name: self.name.clone() }),
+            () = cancellation.cancelled() => Err(Error::Cancelled),
+        }
     }
 
     /// Releases the lock.
@@ -163,6 +179,7 @@ impl Manager {
     pub async fn lock(&self, cancellation: &CancellationToken, events: &Events) -> Result<Lock, Error> {
         let name = self.lease_name();
         let lease = Box::pin(self.take_lease(&name, cancellation, events)).await?;
+        let taken = Instant::now();
         let client = call::guarded(&self.client, lease.tenure());
         let retry = self.retry(cancellation, events);
         let opened = Books::open(client.clone(), self.owner(), Some(lease.fence().clone()), retry);
@@ -174,18 +191,13 @@ impl Manager {
                 return Err(error);
             }
         };
-        if lease.is_new() && books.has_other_fence() {
-            // Someone deleted the Lease: its holder may not have noticed yet.
-            tokio::select! {
-                () = tokio::time::sleep(DURATION) => {}
-                () = lease.lost() => return Err(Error::LostLease { name }),
-                () = cancellation.cancelled() => {
-                    lease.release().await;
-                    return Err(Error::Cancelled);
-                }
-            }
+        let other = books.other_fence();
+        let lock = Lock { lease, taken, name, client, books };
+        if let Err(error) = lock.outlast(other.as_ref(), cancellation).await {
+            lock.release().await;
+            return Err(error);
         }
-        Ok(Lock { lease, name, client, books })
+        Ok(lock)
     }
 
     async fn take_lease(&self, name: &str, cancellation: &CancellationToken, events: &Events) -> Result<Lease, Error> {
@@ -231,9 +243,8 @@ impl Manager {
             let deploy = self.begin(registry, client, None, books, cancellation, events);
             return Ok(Box::pin(deploy.run()).await);
         }
-        let lock = self.lock(&cancellation, &events).await?;
-        let deployed = self.deploy_locked(&lock, registry, cancellation, events);
-        let report = self.settings.unless_abandoned(deployed).await;
+        let lock = Box::pin(self.lock(&cancellation, &events)).await?;
+        let report = Box::pin(self.deploy_locked(&lock, registry, cancellation, events)).await;
         lock.release().await;
         report
     }
@@ -299,6 +310,11 @@ impl Manager {
                 }
                 // Whatever has not stopped by itself ends with this.
                 drop(running);
+                Ok(notes.with(|notes| notes.report(registry, &self.settings, true, started, self.clock.now())))
+            }
+            () = self.settings.abandon.cancelled() => {
+                drop(running);
+                notes.with(|notes| notes.break_off(Error::Abandoned));
                 Ok(notes.with(|notes| notes.report(registry, &self.settings, true, started, self.clock.now())))
             }
         }

@@ -90,14 +90,24 @@ impl Manager {
 }
 
 impl Deploy<'_> {
+    /// Whether the deploy changes components before it runs a job.
+    fn comes_after_components(&self, entry: &Entry) -> bool {
+        let nodes = self.registry.component_nodes();
+        let has_dependencies = |name: &str| nodes.iter().any(|node| node.name == name && !node.after.is_empty());
+        entry.when.phase == Phase::Post || entry.when.scope.component().is_some_and(has_dependencies)
+    }
+
     async fn preview(&self, entry: &Entry, occasion: Occasion) -> Result<(Would, String), Error> {
         if let Some(left) = self.leave_out(entry, occasion) {
             return Ok((Would::Skip, left.reason(occasion).to_owned()));
         }
         let prepared = match self.prepare(entry, occasion).await? {
             Ok(prepared) => prepared,
-            // What is borrowed may come with the very component.
-            Err(reason) => return Ok((Would::Run, format!("as far as can be told now: {reason}"))),
+            // What is borrowed may come with the component, or with one before it.
+            Err(reason) if self.comes_after_components(entry) => {
+                return Ok((Would::Run, format!("as far as can be told now: {reason}")));
+            }
+            Err(reason) => return Ok((Would::Fail, reason)),
         };
         let (spec, book, mut attempts) = prepared;
         let mut first = Observed::default();

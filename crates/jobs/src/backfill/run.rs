@@ -111,7 +111,8 @@ impl Backfill {
         store: Option<Arc<dyn CheckpointStore>>,
         cancellation: CancellationToken,
     ) -> Result<Summary, Error> {
-        self.run_until(surroundings, sink, store, Stop::new(cancellation, CancellationToken::new())).await
+        let stop = Stop::new(cancellation, CancellationToken::new());
+        Box::pin(self.run_until(surroundings, sink, store, stop)).await
     }
 
     /// The same, until it is told to stop or loses its lock.
@@ -130,7 +131,7 @@ impl Backfill {
         if let Some(completed) = checkpoint::find_completed(found.as_ref(), self.once.as_ref(), clock.now()) {
             return Ok(Summary::keep(completed, sink.describe()));
         }
-        let (catalogue, kinds) = stop.begin(self.discover(&client, &retry)).await?;
+        let (catalogue, kinds) = Box::pin(stop.begin(self.discover(&client, &retry))).await?;
         let start = stop.begin(self.start(&*sink, found, &clock, &listener)).await?;
         let options = Arc::new(self.clone());
         let selection = super::Selection {

@@ -202,7 +202,7 @@ impl Task {
         let sinks = self.sinks(&client, &namespace, tls, &surroundings);
         let sink = stop.begin(async { Ok(sinks.open(&self.sink, stdout).await?) }).await?;
         let Some(name) = self.lock_name(&namespace) else {
-            return backfill.run_until(surroundings, sink, store, stop).await;
+            return Box::pin(backfill.run_until(surroundings, sink, store, stop)).await;
         };
         let claim = Claim {
             namespace,

@@ -14,11 +14,15 @@ pub(super) async fn check(job: &GrowVolume, claim: &PersistentVolumeClaim, conte
     check_quota(job, claim, context).await?;
     let parameters =
         PatchParams { dry_run: true, field_manager: Some("jobwright".to_owned()), ..PatchParams::default() };
-    let tried = claims(context).patch(&job.claim, &parameters, &job.patch()).await;
-    tried.map(drop).map_err(|error| match classify(&error) {
-        Answer::Refused => failed(format!("the server would refuse to grow claim `{}`", job.claim), error).for_good(),
-        _ => failed(format!("cannot tell whether claim `{}` can grow", job.claim), error),
-    })
+    let (claims, patch) = (claims(context), job.patch());
+    let doing = format!("ask whether claim `{}` can grow", job.claim);
+    match context.retry().answer(&doing, || claims.patch(&job.claim, &parameters, &patch)).await? {
+        Ok(_) => Ok(()),
+        Err(error) if classify(&error) == Answer::Refused => {
+            Err(failed(format!("the server would refuse to grow claim `{}`", job.claim), error).for_good())
+        }
+        Err(error) => Err(failed(format!("cannot {doing}"), error)),
+    }
 }
 
 async fn check_class(job: &GrowVolume, claim: &PersistentVolumeClaim, context: &Context) -> Result<(), Failure> {
@@ -28,7 +32,8 @@ async fn check_class(job: &GrowVolume, claim: &PersistentVolumeClaim, context: &
         return Err(Failure::new(format!("{message}; {}", by_hand(job))).for_good());
     }
     let classes = Api::<StorageClass>::all(context.client().clone());
-    let class = match classes.get_opt(&name).await {
+    let doing = format!("read storage class `{name}`");
+    let class = match context.retry().answer(&doing, || classes.get_opt(&name)).await? {
         Ok(Some(class)) => class,
         Ok(None) => {
             let message = format!("storage class `{name}` of claim `{}` is not there", job.claim);
@@ -36,7 +41,7 @@ async fn check_class(job: &GrowVolume, claim: &PersistentVolumeClaim, context: &
         }
         // Without permission to read classes, the server's answer to the change has to do.
         Err(error) if classify(&error) == Answer::Refused => return Ok(()),
-        Err(error) => return Err(failed(format!("cannot read storage class `{name}`"), error)),
+        Err(error) => return Err(failed(format!("cannot {doing}"), error)),
     };
     if class.allow_volume_expansion == Some(true) {
         return Ok(());
@@ -50,10 +55,11 @@ async fn check_class(job: &GrowVolume, claim: &PersistentVolumeClaim, context: &
 
 async fn check_quota(job: &GrowVolume, claim: &PersistentVolumeClaim, context: &Context) -> Result<(), Failure> {
     let quotas = Api::<ResourceQuota>::namespaced(context.client().clone(), context.namespace());
-    let quotas = match quotas.list(&ListParams::default()).await {
+    let (all, doing) = (ListParams::default(), "list the quotas of the namespace");
+    let quotas = match context.retry().answer(doing, || quotas.list(&all)).await? {
         Ok(quotas) => quotas.items,
         Err(error) if classify(&error) == Answer::Refused => return Ok(()),
-        Err(error) => return Err(failed("cannot read the quotas of the namespace".to_owned(), error)),
+        Err(error) => return Err(failed(format!("cannot {doing}"), error)),
     };
     let more = job.to.bytes().saturating_sub(request(claim).map_or(0, |size| size.bytes()));
     let class = claim.spec.as_ref().and_then(|spec| spec.storage_class_name.clone()).unwrap_or_default();

@@ -2,7 +2,6 @@
 //!
 //! How many pods it had is written onto the workload before it is scaled down, so that whoever comes next knows.
 
-use crate::answer::failed;
 use crate::waiting::until;
 use jobwright_engine::{Context, Failure};
 use k8s_openapi::api::core::v1::Pod;
@@ -40,45 +39,51 @@ impl Workload {
         Api::namespaced_with(context.client().clone(), context.namespace(), &resource)
     }
 
-    async fn get(&self, context: &Context) -> Result<Option<DynamicObject>, Failure> {
-        let found = self.api(context).get_opt(&self.name).await;
-        found.map_err(|error| failed(format!("cannot read {self}"), error))
-    }
-
     /// Whether it was scaled down and not put back.
     pub(super) async fn is_detached(&self, context: &Context) -> Result<bool, Failure> {
-        Ok(self.get(context).await?.is_some_and(|object| object.annotations().contains_key(REPLICAS)))
+        let api = self.api(context);
+        let found = context.retry().call(&format!("read {self}"), || api.get_opt(&self.name)).await?;
+        Ok(found.is_some_and(|object| object.annotations().contains_key(REPLICAS)))
     }
 
     /// Scales it down and waits until its pods are gone.
     pub(super) async fn detach(&self, context: &Context) -> Result<(), Failure> {
-        let Some(object) = self.get(context).await? else { return Ok(()) };
-        let replicas = object.data["spec"]["replicas"].as_i64().unwrap_or(1);
-        let before = object.annotations().get(REPLICAS).cloned().unwrap_or_else(|| replicas.to_string());
-        let patch = json!({
-            "metadata": {"annotations": {REPLICAS: before}, "resourceVersion": object.resource_version()},
-            "spec": {"replicas": 0},
-        });
-        self.patch(context, &patch).await?;
+        let api = self.api(context);
+        // A repetition reads again how many pods there are, because the first try may have come through.
+        let scale = || async {
+            let Some(object) = api.get_opt(&self.name).await? else { return Ok(None) };
+            let replicas = object.data["spec"]["replicas"].as_i64().unwrap_or(1);
+            let before = object.annotations().get(REPLICAS).cloned().unwrap_or_else(|| replicas.to_string());
+            let patch = json!({
+                "metadata": {"annotations": {REPLICAS: before}, "resourceVersion": object.resource_version()},
+                "spec": {"replicas": 0},
+            });
+            api.patch(&self.name, &parameters(), &Patch::Merge(patch)).await?;
+            Ok(Some((object, before)))
+        };
+        let Some((object, before)) = context.retry().call(&format!("scale down {self}"), scale).await? else {
+            return Ok(());
+        };
         context.log(format!("{self} is scaled down from {before}, so that nobody uses the volume"));
         self.wait_until_gone(context, &object).await
     }
 
     /// Puts it back as it was, if it was scaled down from here.
     pub(super) async fn restore(&self, context: &Context) -> Result<(), Failure> {
-        let Some(object) = self.get(context).await? else { return Ok(()) };
-        let Some(before) = object.annotations().get(REPLICAS) else { return Ok(()) };
-        let replicas: i64 = before.parse().unwrap_or(1);
-        let patch = json!({"metadata": {"annotations": {REPLICAS: null}}, "spec": {"replicas": replicas}});
-        self.patch(context, &patch).await?;
-        context.log(format!("{self} is back at {replicas}"));
+        let api = self.api(context);
+        let scale = || async {
+            let Some(object) = api.get_opt(&self.name).await? else { return Ok(None) };
+            let Some(before) = object.annotations().get(REPLICAS) else { return Ok(None) };
+            let replicas: i64 = before.parse().unwrap_or(1);
+            let metadata = json!({"annotations": {REPLICAS: null}, "resourceVersion": object.resource_version()});
+            let patch = json!({"metadata": metadata, "spec": {"replicas": replicas}});
+            api.patch(&self.name, &parameters(), &Patch::Merge(patch)).await?;
+            Ok(Some(replicas))
+        };
+        if let Some(replicas) = context.retry().call(&format!("scale {self} back"), scale).await? {
+            context.log(format!("{self} is back at {replicas}"));
+        }
         Ok(())
-    }
-
-    async fn patch(&self, context: &Context, patch: &serde_json::Value) -> Result<(), Failure> {
-        let parameters = PatchParams { field_manager: Some("jobwright".to_owned()), ..PatchParams::default() };
-        let patched = self.api(context).patch(&self.name, &parameters, &Patch::Merge(patch)).await;
-        patched.map(drop).map_err(|error| failed(format!("cannot scale {self}"), error))
     }
 
     async fn wait_until_gone(&self, context: &Context, object: &DynamicObject) -> Result<(), Failure> {
@@ -96,4 +101,8 @@ impl Workload {
         let message = || Failure::new(format!("the pods of {self} have not gone within {PATIENCE:?}"));
         tokio::time::timeout(PATIENCE, gone).await.map_err(|_| message())?
     }
+}
+
+fn parameters() -> PatchParams {
+    PatchParams { field_manager: Some("jobwright".to_owned()), ..PatchParams::default() }
 }

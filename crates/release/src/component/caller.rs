@@ -1,6 +1,6 @@
 //! API calls of components: each with the client and the retries of its deploy.
 
-use jobwright_engine::{DeployContext, Failure, Retry};
+use jobwright_engine::{Answer, DeployContext, Failure, Retry, classify};
 use kube::Client;
 
 /// A client, and how its calls are retried.
@@ -37,7 +37,7 @@ impl Caller {
 pub(crate) fn existing<T>(answer: kube::Result<T>) -> kube::Result<Option<T>> {
     match answer {
         Ok(found) => Ok(Some(found)),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) if classify(&error) == Answer::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }

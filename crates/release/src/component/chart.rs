@@ -9,7 +9,7 @@ use super::helm::{Helm, HelmReleases, Machine, Revision, Running};
 use super::{Common, files, name_some, with_left};
 use crate::plan::{self, Chart};
 use crate::record::{Deployed, HelmProcess, Record};
-use jobwright_engine::{Component, Decision, DeployContext, Failure, Occasion, async_trait};
+use jobwright_engine::{CALL_LIMIT, Component, Decision, DeployContext, Failure, Occasion, async_trait};
 use pending::{Case, Verdict};
 use run::Ended;
 use serde_json::{Value, json};
@@ -186,15 +186,24 @@ impl ChartComponent {
     }
 
     /// Records that helm is going to run, so that the release that it may leave pending is known as ours.
-    async fn announce(&self, context: &DeployContext, revision: u64) -> Result<(), Failure> {
-        let limit = jiff::SignedDuration::try_from(self.limit()).unwrap_or(jiff::SignedDuration::MAX);
-        let until = context.now().checked_add(limit).unwrap_or(jiff::Timestamp::MAX);
-        let process = HelmProcess { host: self.host.clone(), machine: Machine::here().id, revision, until };
+    async fn announce(&self, context: &DeployContext, revision: u64, mark: Option<String>) -> Result<(), Failure> {
+        // It starts when this is recorded.
+        let limit = self.limit() + CALL_LIMIT + run::GRACE;
+        let limit = jiff::SignedDuration::try_from(limit).unwrap_or(jiff::SignedDuration::MAX);
+        let process = HelmProcess {
+            host: self.host.clone(),
+            machine: Machine::here().id,
+            revision,
+            until: jiff::Timestamp::MAX,
+            mark,
+        };
         let (name, release) = (self.common.name.clone(), self.release.clone());
         let announce = move |record: &mut Record| {
+            let until = context.now().checked_add(limit).unwrap_or(jiff::Timestamp::MAX);
+            let process = HelmProcess { until, ..process.clone() };
             let had_begun = record.components.contains_key(&name);
             let deployed = record.components.entry(name.clone()).or_default();
-            deployed.helm = Some(process.clone());
+            deployed.helm = Some(process);
             deployed.helm_release = Some(release.clone());
             deployed.begin();
             // Helm had deployed it before.
@@ -247,8 +256,9 @@ impl Component for ChartComponent {
             }
         };
         context.progress(format!("helm {} upgrade --install {}", helm.version, self.release));
-        self.announce(context, before).await?;
-        match self.run(helm, &chart, context).await? {
+        let mark = helm.takes_labels().then(run::new_mark);
+        self.announce(context, before, mark.clone()).await?;
+        match self.run(helm, &chart, mark.as_deref(), context).await? {
             Ended::Well => {}
             Ended::Badly(failure) => {
                 return Err(match self.withdraw().await {

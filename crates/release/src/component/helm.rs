@@ -4,7 +4,7 @@ mod releases;
 mod running;
 
 pub use releases::Driver;
-pub(crate) use releases::{HelmReleases, Revision};
+pub(crate) use releases::{HelmReleases, MARK, Revision};
 pub(super) use running::{Machine, Running};
 
 use jobwright_engine::{DeployContext, Failure, Mask};
@@ -56,6 +56,12 @@ const ANSWER: Duration = Duration::from_mins(1);
 const MOST_LINES: usize = 10_000;
 
 impl Helm {
+    /// Whether it can label releases: from Helm 3.13 on.
+    pub(crate) fn takes_labels(&self) -> bool {
+        let mut numbers = self.version.trim_start_matches('v').split('.').map_while(|part| part.parse::<u32>().ok());
+        (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default()) >= (3, 13)
+    }
+
     /// Asks a helm for its version.
     pub async fn probe(program: &Path, arguments: Vec<String>) -> Result<Self, HelmError> {
         let name = || program.display().to_string();

@@ -6,7 +6,7 @@ use super::kinds::Kinds;
 use super::manifests::{Declared, Owner, Pruner};
 use super::name_some;
 use crate::plan::{OnRemovedComponent, Plan};
-use crate::record::{ObjectKey, Record, Records};
+use crate::record::{Deployed, ObjectKey, Record, Records};
 use jobwright_engine::{Component, Decision, DeployContext, Failure, Occasion, async_trait};
 
 /// A component that was deployed and that the plan no longer has.
@@ -74,6 +74,15 @@ impl RemovedComponent {
         };
         Ok(Owned { objects, helm_release })
     }
+
+    async fn change(&self, change: impl Fn(&mut Deployed) + Send + Sync) -> Result<(), Failure> {
+        let change = |record: &mut Record| {
+            if let Some(deployed) = record.components.get_mut(&self.removed.name) {
+                change(deployed);
+            }
+        };
+        self.records.change(change).await.map(drop)
+    }
 }
 
 impl Owned {
@@ -125,25 +134,24 @@ impl Component for RemovedComponent {
     }
 
     async fn deploy(&self, context: &DeployContext, _: Occasion) -> Result<(), Failure> {
-        let name = self.removed.name.clone();
-        let pruner = Pruner { context, component: &name, kinds: &self.kinds, declared: &self.declared };
+        let name = &self.removed.name;
+        let pruner = Pruner { context, component: name, kinds: &self.kinds, declared: &self.declared };
         let owned = self.owned(context).await?;
         let kept = match self.policy {
-            OnRemovedComponent::Prune => pruner.prune(&owned.objects, &[]).await?,
+            OnRemovedComponent::Prune => {
+                // A plan that has the component again has to deploy it, however much of it is pruned by then.
+                self.change(Deployed::begin).await?;
+                pruner.prune(&owned.objects, &[]).await?
+            }
             OnRemovedComponent::Report => owned.objects,
         };
-        let helm_release = owned.helm_release;
-        let done = {
-            let name = name.clone();
-            move |record: &mut Record| {
-                if kept.is_empty() && helm_release.is_none() {
-                    record.components.remove(&name);
-                } else if let Some(deployed) = record.components.get_mut(&name) {
-                    deployed.objects.clone_from(&kept);
-                    deployed.owned.clear();
-                }
-            }
-        };
-        self.records.change(done).await.map(drop)
+        if kept.is_empty() && owned.helm_release.is_none() {
+            return self.records.change(|record| drop(record.components.remove(name))).await.map(drop);
+        }
+        self.change(|deployed| {
+            deployed.objects.clone_from(&kept);
+            deployed.owned.clear();
+        })
+        .await
     }
 }

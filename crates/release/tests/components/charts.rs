@@ -122,10 +122,12 @@ async fn a_release_that_our_own_helm_left_pending_is_recovered() {
     let mut stage = Stage::new().await;
     write_chart(&stage);
     // Killed by the system, for example: nothing is recorded as failed.
-    helm::install(&mut stage, "#!/bin/sh\nkill -9 $$\n");
+    helm::install(&mut stage, "#!/bin/sh\necho \"$*\" > DIRECTORY/called\nkill -9 $$\n");
     let reason = stage.fail(&Wish::default(), CHART).await;
     assert!(reason.contains("signal: 9"), "{reason}");
-    helm::create_revision(&stage.client(), "api", 1, "pending-install").await;
+    let called = std::fs::read_to_string(stage.path("called")).unwrap();
+    let label = helm::label_of(&called.split_whitespace().collect::<Vec<_>>());
+    helm::create_labelled(&stage.client(), "api", 1, "pending-install", label).await;
     let calls = helm::play(&mut stage, || "1.0.0");
     // From another host it may still run.
     let elsewhere = stage.preview(&Wish { host: "other", ..Wish::default() }, CHART).await;
@@ -133,6 +135,21 @@ async fn a_release_that_our_own_helm_left_pending_is_recovered() {
     stage.succeed(&Wish::default(), CHART).await;
     assert_eq!(calls.upgrades().len(), 1);
     assert_eq!(helm::revisions(&stage.client(), "api").await, [1]);
+}
+
+#[tokio::test]
+async fn a_release_that_another_client_left_pending_after_our_helm_was_killed_is_kept() {
+    let mut stage = Stage::new().await;
+    write_chart(&stage);
+    helm::install(&mut stage, "#!/bin/sh\nkill -9 $$\n");
+    stage.fail(&Wish::default(), CHART).await;
+    // The next revision, while ours could still be running: only its label tells.
+    helm::create_revision(&stage.client(), "api", 1, "pending-install").await;
+    let calls = helm::play(&mut stage, || "1.0.0");
+    let reason = stage.fail(&Wish::default(), CHART).await;
+    assert!(reason.contains("another client"), "{reason}");
+    assert_eq!(helm::revisions(&stage.client(), "api").await, [1]);
+    assert_eq!(calls.upgrades(), Vec::<Vec<String>>::new());
 }
 
 #[tokio::test]

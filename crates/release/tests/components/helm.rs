@@ -64,7 +64,7 @@ pub(crate) fn play(stage: &mut Stage, versions: impl Fn() -> &'static str + Send
                     ["show", "chart", ..] => format!("echo 'name: api'; echo 'version: {}'\n", versions()),
                     ["upgrade", "--install", release, ..] => {
                         let number = revisions(&client, release).await.into_iter().max().unwrap_or_default() + 1;
-                        create_revision(&client, release, number, "deployed").await;
+                        create_labelled(&client, release, number, "deployed", label_of(&words)).await;
                         "exit 0\n".to_owned()
                     }
                     _ => "exit 9\n".to_owned(),
@@ -99,11 +99,30 @@ pub(crate) async fn revisions(client: &kube::Client, release: &str) -> Vec<u64> 
     listed.iter().map(|secret| secret.metadata.labels.as_ref().unwrap()["version"].parse().unwrap()).collect()
 }
 
-/// Creates a revision of a release, as helm does.
+/// The label that a helm was given.
+pub(crate) fn label_of<'a>(words: &[&'a str]) -> Option<(&'a str, &'a str)> {
+    words.iter().skip_while(|word| **word != "--labels").nth(1).and_then(|label| label.split_once('='))
+}
+
+/// Creates a revision of a release, as the helm of another client does.
 pub(crate) async fn create_revision(client: &kube::Client, release: &str, number: u64, status: &str) {
+    create_labelled(client, release, number, status, None).await;
+}
+
+/// Creates a revision of a release, as a helm does that was given a label.
+pub(crate) async fn create_labelled(
+    client: &kube::Client,
+    release: &str,
+    number: u64,
+    status: &str,
+    label: Option<(&str, &str)>,
+) {
+    let mut labels = json!({"owner": "helm", "name": release, "version": number.to_string(), "status": status});
+    if let Some((key, value)) = label {
+        labels[key] = value.into();
+    }
     let secret = json!({"type": "helm.sh/release.v1", "metadata": {
-        "name": format!("sh.helm.release.v1.{release}.v{number}"),
-        "labels": {"owner": "helm", "name": release, "version": number.to_string(), "status": status}}});
+        "name": format!("sh.helm.release.v1.{release}.v{number}"), "labels": labels}});
     let secret: Secret = serde_json::from_value(secret).unwrap();
     Api::namespaced(client.clone(), "shop").create(&PostParams::default(), &secret).await.unwrap();
 }

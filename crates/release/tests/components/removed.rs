@@ -112,3 +112,21 @@ async fn what_a_component_was_before_is_reported_when_it_changes_its_source() {
     let now_manifests = reason(stage.succeed(&Wish::default(), &manifests).await);
     assert!(now_manifests.contains("`helm uninstall other --namespace shop`"), "{now_manifests}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_component_that_was_pruned_in_part_is_deployed_whole_when_it_comes_back() {
+    let stage = Stage::new().await;
+    stage.manifests("api.yaml", &[map("api", "1")]);
+    stage.manifests("old.yaml", &[map("old", "1"), map("moved", "1")]);
+    let both = format!("components:\n{}{}", component("api", "api.yaml"), component("old", "old.yaml"));
+    stage.succeed(&Wish::default(), &both).await;
+    // `moved` is now declared by `api`, which this deploy leaves alone, so only `old` is pruned.
+    stage.manifests("api.yaml", &[map("api", "1"), map("moved", "1")]);
+    let plan = format!("onRemovedComponent: Prune\ncomponents:\n{}", component("api", "api.yaml"));
+    let only_old = Wish { only: Some("old"), ..Wish::default() };
+    stage.succeed(&only_old, &plan).await;
+    assert_eq!(stage.maps().await, ["api", "moved"]);
+    stage.manifests("api.yaml", &[map("api", "1")]);
+    stage.succeed(&Wish::default(), &both).await;
+    assert_eq!(stage.maps().await, ["api", "moved", "old"]);
+}

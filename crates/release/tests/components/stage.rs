@@ -12,6 +12,7 @@ use kube::api::{Api, DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -28,11 +29,21 @@ pub(crate) struct Wish {
     pub(crate) redeploy: bool,
     pub(crate) unlock: bool,
     pub(crate) host: &'static str,
+    /// Only this component; all if none.
+    pub(crate) only: Option<&'static str>,
 }
 
 impl Default for Wish {
     fn default() -> Self {
-        Self { release: "shop", namespace: "shop", version: "1.0.0", redeploy: false, unlock: false, host: "test" }
+        Self {
+            release: "shop",
+            namespace: "shop",
+            version: "1.0.0",
+            redeploy: false,
+            unlock: false,
+            host: "test",
+            only: None,
+        }
     }
 }
 
@@ -113,7 +124,11 @@ impl Stage {
             helm: self.helm.clone(),
             driver: Driver::Secrets,
             host: wish.host.to_owned(),
-            settings: Settings { holder: format!("{:p}", std::ptr::from_ref(file)), ..Settings::default() },
+            settings: Settings {
+                holder: format!("{:p}", std::ptr::from_ref(file)),
+                components: wish.only.map(|component| BTreeSet::from([component.to_owned()])),
+                ..Settings::default()
+            },
             redeploy: wish.redeploy,
             force: false,
             unlock: wish.unlock,

@@ -1,21 +1,22 @@
 //! What must hold of every deploy, judged by witnesses that nothing under test can write.
 //!
-//! - A deploy ends within its `--timeout` plus the documented retry limit.
+//! - A deploy ends within its `--timeout` and a minute.
 //! - Only the holder of the lease writes, and no program of a runner runs while another runner holds the lease.
 //! - No object that a deploy applies is deleted by it.
 //! - A report matches the cluster: objects of components, containers of jobs, revisions of Helm releases.
-//! - No value of a Secret appears in events, reports or ConfigMaps.
+//! - No part of a Secret's value appears in events, reports, Jobs, Leases, Events, ConfigMaps, or the calls of programs.
 
 use crate::scenario::{NAMESPACE, POD_JOBS, PodJob, SECRET, VERSIONS, keys, manifests};
 use crate::support::cluster::{list, overlap, path, text};
-use crate::support::journal::{Entry, Journal};
+use crate::support::journal::Entry;
 use crate::world::{Deployed, Outcome, World};
 use base64::Engine as _;
 use http::Request;
 use jobwright_drydock::Started;
-use jobwright_engine::{Action, JobOutcome, Report};
+use jobwright_engine::{Action, DeployOutcome, JobOutcome, Report};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 /// What is left at the end of a play, without what differs from run to run: objects, how often containers of jobs that
 /// run once have ended well, the status of the Helm release.
@@ -57,16 +58,19 @@ pub(crate) async fn judge_witnesses(world: &World<'_>, deployed: &Deployed) -> V
     let leaks = world.take_leaks();
     problems.extend(leaks.into_iter().map(|event| format!("an event contains the secret: {event}")));
     match deployed.outcome {
-        Outcome::Hung => problems.push("it did not end within --timeout and the retry limit".to_owned()),
+        Outcome::Hung => problems.push("it did not end within a minute after --timeout".to_owned()),
         Outcome::Flooded => problems.push("it makes calls without a pause and without end".to_owned()),
         Outcome::Reported(_) | Outcome::Refused(_) | Outcome::Killed => {}
     }
-    if format!("{deployed:?}").contains(SECRET) {
+    if reveals(&format!("{deployed:?}")) {
         problems.push("the report contains the secret".to_owned());
     }
-    judge_maps(world, &mut problems).await;
+    if world.programs.works().iter().any(|work| reveals(&work.call)) {
+        problems.push("a program was called with the secret".to_owned());
+    }
+    judge_objects(world, &mut problems).await;
     let entries = world.journal.take();
-    problems.extend(Journal::trespasses(&entries));
+    problems.extend(world.journal.trespasses(&entries));
     problems.extend(entries.iter().filter_map(judge_delete));
     problems.iter().map(|problem| format!("{}: {problem}", name(deployed))).collect()
 }
@@ -81,6 +85,20 @@ fn judge_delete(entry: &Entry) -> Option<String> {
 }
 
 async fn judge_report(world: &World<'_>, deployed: &Deployed, report: &Report, problems: &mut Vec<String>) {
+    let failed: Vec<&str> = report
+        .components
+        .iter()
+        .filter(|component| component.action == Action::Failed)
+        .map(|component| component.name.as_str())
+        .chain(report.jobs.iter().filter(|job| job.outcome == JobOutcome::Failed).map(|job| job.id.as_str()))
+        .collect();
+    if report.outcome == DeployOutcome::Succeeded && !failed.is_empty() {
+        problems.push(format!("it is reported succeeded, and {failed:?} failed"));
+    }
+    let has_reason = report.error.is_some() || !failed.is_empty();
+    if report.outcome == DeployOutcome::Failed && !has_reason {
+        problems.push(format!("it is reported failed without a cause: {report:?}"));
+    }
     for component in &report.components {
         if !matches!(component.action, Action::Installed | Action::Upgraded | Action::Unchanged) {
             continue;
@@ -158,16 +176,29 @@ pub(crate) async fn differences(world: &World<'_>, version: &str) -> Vec<String>
     found
 }
 
-/// No ConfigMap contains the secret: no ledger, no record.
-async fn judge_maps(world: &World<'_>, problems: &mut Vec<String>) {
-    let maps = list(&world.client(), NAMESPACE, "v1", "ConfigMap").await;
-    let encoded = base64::engine::general_purpose::STANDARD.encode(SECRET);
-    for map in maps {
-        let whole = map.to_string();
-        if whole.contains(SECRET) || whole.contains(&encoded) {
-            problems.push(format!("ConfigMap `{}` contains the secret", text(&map["metadata"]["name"])));
+/// Nothing that Jobwright writes contains the secret: no ledger, no record, no Job, no Lease. Nor do Events.
+async fn judge_objects(world: &World<'_>, problems: &mut Vec<String>) {
+    let kinds = [("v1", "ConfigMap"), ("v1", "Event"), ("batch/v1", "Job"), ("coordination.k8s.io/v1", "Lease")];
+    for (version, kind) in kinds {
+        for object in list(&world.client(), NAMESPACE, version, kind).await {
+            if reveals(&object.to_string()) {
+                problems.push(format!("{kind} `{}` contains the secret", text(&object["metadata"]["name"])));
+            }
         }
     }
+}
+
+/// Whether a text contains a part of the secret, plain or encoded.
+pub(crate) fn reveals(whole: &str) -> bool {
+    const PART: usize = 10;
+    static PARTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let encoded = base64::engine::general_purpose::STANDARD.encode(SECRET);
+        let parts = |text: &str| {
+            text.as_bytes().windows(PART).map(|part| String::from_utf8_lossy(part).into_owned()).collect::<Vec<_>>()
+        };
+        [parts(SECRET), parts(&encoded)].concat()
+    });
+    PARTS.iter().any(|part| whole.contains(part))
 }
 
 /// What is left at the end of a play. Gives also what is wrong with it by itself.

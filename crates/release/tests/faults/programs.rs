@@ -48,6 +48,8 @@ pub(crate) struct Work {
     pub(crate) started: Timestamp,
     pub(crate) ended: Option<Timestamp>,
     pub(crate) succeeded: bool,
+    /// Its arguments.
+    pub(crate) call: String,
     process: u32,
     pipe: PathBuf,
 }
@@ -203,9 +205,10 @@ impl Programs {
         }
         let started = self.drydock.now();
         let version = self.lock().versions[&runner].clone();
-        let work = Work { runner, version, kind, started, ended: None, succeeded: false, process, pipe };
+        let call = fs::read_to_string(format!("{}.call", pipe.display())).unwrap();
+        let work = Work { runner, version, kind, started, ended: None, succeeded: false, call, process, pipe };
         self.lock().works.push(work.clone());
-        if work.kind == "helm" && !self.start_release().await {
+        if work.kind == "helm" && !self.start_release(&work.call).await {
             self.end(&work, 1).await;
         }
     }
@@ -281,15 +284,20 @@ impl Programs {
     }
 
     /// What helm does first: it refuses while a revision is pending, and else records a pending one.
-    async fn start_release(&self) -> bool {
+    async fn start_release(&self, call: &str) -> bool {
         let revisions = self.revisions().await;
         let last = revisions.last().cloned().unwrap_or_default();
         if last.1.starts_with("pending") {
             return false;
         }
         let (number, status) = (last.0 + 1, if last.0 == 0 { "pending-install" } else { "pending-upgrade" });
-        let secret = json!({"metadata": {"name": self.object_name(number), "labels": {
-            "owner": "helm", "name": self.release, "version": number.to_string(), "status": status}}});
+        let mut labels =
+            json!({"owner": "helm", "name": self.release, "version": number.to_string(), "status": status});
+        let given = call.split_whitespace().skip_while(|word| *word != "--labels").nth(1);
+        if let Some((label, value)) = given.and_then(|given| given.split_once('=')) {
+            labels[label] = value.into();
+        }
+        let secret = json!({"metadata": {"name": self.object_name(number), "labels": labels}});
         let secret = serde_json::from_value(secret).unwrap();
         self.releases().create(&PostParams::default(), &secret).await.unwrap();
         true

@@ -1,5 +1,6 @@
 //! A cluster for one play, and the runners that deploy to it.
 
+use crate::judge::reveals;
 use crate::programs::Programs;
 use crate::scenario::{NAMESPACE, SECRET, Scenario};
 use crate::support::journal::{Journal, Witnessed};
@@ -22,8 +23,9 @@ use tokio_util::sync::CancellationToken;
 pub(crate) const TIMEOUT: Duration = Duration::from_mins(8);
 /// More calls than any deploy makes that pauses between retries.
 const MOST_CALLS: usize = 10_000;
-/// How long a call is retried, as documented.
-pub(crate) const RETRY_LIMIT: Duration = Duration::from_mins(5);
+/// How long a deploy may take to end once it was cancelled: 10 s for calls that fail, 10 s for jobs in code, and what is
+/// recorded after that. It is less than the five minutes for which a deploy that is not cancelled retries.
+pub(crate) const STOPPING: Duration = Duration::from_mins(1);
 
 /// A cluster, and everything that bears witness of what happens on it.
 pub(crate) struct World<'a> {
@@ -172,7 +174,7 @@ impl<'a> World<'a> {
             std::future::pending::<()>().await;
         };
         let outcome = tokio::select! {
-            done = tokio::time::timeout(TIMEOUT + RETRY_LIMIT, deploy) => match done {
+            done = tokio::time::timeout(TIMEOUT + STOPPING, deploy) => match done {
                 Ok(Ok(report)) => Outcome::Reported(report),
                 Ok(Err(error)) => Outcome::Refused(format!("{error:?}: {error}")),
                 Err(_) => Outcome::Hung,
@@ -193,7 +195,7 @@ impl<'a> World<'a> {
             while let Some(event) = events.recv().await {
                 programs.hear(&runner, &event);
                 let text = format!("{event:?}");
-                if text.contains(SECRET) {
+                if reveals(&text) {
                     leaks.lock().unwrap().push(text);
                 }
             }

@@ -129,8 +129,8 @@ fn step() -> impl Strategy<Value = Step> {
 fn options() -> impl Strategy<Value = Options> {
     let rarely = || prop::bool::weighted(0.15);
     let skip = prop_oneof![2 => Just(BTreeSet::new()), 1 => btree_set(0..JOBS.len(), 1..=2)];
-    let only = weighted(0.1, btree_set(0..JOBS.len(), 1..=3));
-    let components = weighted(0.1, btree_set(0..COMPONENTS.len(), 1..=2));
+    let only = weighted(0.15, btree_set(0..JOBS.len(), 1..=3));
+    let components = weighted(0.15, btree_set(0..COMPONENTS.len(), 1..=2));
     // Most steps back are meant.
     let allow = (prop::bool::weighted(0.8), prop::bool::weighted(0.8));
     (rarely(), rarely(), skip, only, components, allow).prop_map(

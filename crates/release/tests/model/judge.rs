@@ -4,7 +4,7 @@ use crate::case::{Case, Deploy};
 use crate::oracle::{Prediction, Report, predict, predict_killed};
 use crate::state::{State, View, differ};
 use crate::support::cluster::overlap;
-use crate::support::journal::{Entry, Journal};
+use crate::support::journal::Entry;
 use crate::world::{Outcome, World};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -130,7 +130,7 @@ impl Play {
     /// What must hold whatever the model says.
     async fn always(&self, deploy: &Deploy, is_killed: bool) -> Vec<String> {
         let entries = self.world.journal.take();
-        let mut problems = Journal::trespasses(&entries);
+        let mut problems = self.world.journal.trespasses(&entries);
         problems.extend(entries.iter().filter_map(|entry| judge_delete(deploy, entry)));
         for (job, containers) in self.world.containers() {
             problems.extend(overlap(&containers).map(|pods| format!("two containers of `{job}` ran at once: {pods}")));

@@ -25,7 +25,10 @@ use crate::judge::{Marks, Wrong, play};
 use crate::support::cluster::block_on;
 use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestCaseError, TestError, TestRng, TestRunner};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+/// What is played is divided into as many parts, each with a seed of its own, whatever the number of processors.
+const PARTS: u32 = 8;
 const CASES: u32 = 300;
 const SEED: u64 = 1;
 
@@ -46,14 +49,21 @@ fn rand_seed() -> u64 {
 #[test]
 fn deploys_do_what_the_model_says() {
     let (cases, seed) = wanted();
-    let threads = std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1));
+    let (threads, next) = (std::thread::available_parallelism().map_or(1, usize::from), AtomicU32::new(0));
     let marks: Mutex<Marks> = Mutex::default();
     let failures: Mutex<Vec<String>> = Mutex::default();
     std::thread::scope(|scope| {
-        for thread in 0..threads {
-            let (marks, failures) = (&marks, &failures);
-            let cases = cases / threads + u32::from(thread < cases % threads);
-            scope.spawn(move || failures.lock().unwrap().extend(explore(cases, seed + u64::from(thread), marks).err()));
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let part = next.fetch_add(1, Ordering::Relaxed);
+                    if part >= PARTS {
+                        return;
+                    }
+                    let cases = cases / PARTS + u32::from(part < cases % PARTS);
+                    failures.lock().unwrap().extend(explore(cases, seed.wrapping_add(part.into()), &marks).err());
+                }
+            });
         }
     });
     let failures = failures.into_inner().unwrap();

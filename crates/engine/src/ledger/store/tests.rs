@@ -133,12 +133,12 @@ async fn a_ledger_of_an_earlier_lease_is_taken_over_and_one_of_a_later_lease_is_
     let lab = Lab::new().await;
     lab.book(7).await.unwrap().write(at_run(2)).await.unwrap();
     let books = lab.open(Some(fence("second", 1))).await.unwrap();
-    assert!(books.has_other_fence());
+    assert!(books.other_fence().is_some());
     let mut second = migrate(&books).unwrap();
     let mut third = migrate(&lab.open(Some(fence("third", 1))).await.unwrap()).unwrap();
     assert_eq!(third.write(at_run(3)).await.unwrap(), Written::Yes);
     assert!(matches!(second.write(at_run(4)).await, Err(Error::LostLease { .. })));
-    assert!(!lab.open(Some(fence("third", 1))).await.unwrap().has_other_fence());
+    assert!(lab.open(Some(fence("third", 1))).await.unwrap().other_fence().is_none());
 }
 
 #[tokio::test(start_paused = true)]

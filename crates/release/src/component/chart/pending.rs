@@ -56,9 +56,11 @@ impl Case<'_> {
         ))
     }
 
-    /// Whether a helm of ours created the revision: the one after that which it found, while it can have been running.
+    /// Whether a helm of ours created the revision: the one after that which it found, with the label that it was given,
+    /// while it can have been running.
     fn is_of(&self, process: &HelmProcess) -> bool {
         self.pending.number == process.revision + 1
+            && process.mark.as_ref().is_none_or(|mark| self.pending.mark.as_ref() == Some(mark))
             && self.pending.created.is_none_or(|created| created <= process.until)
     }
 }
@@ -73,7 +75,8 @@ mod tests {
     fn judge(change: impl FnOnce(&mut HelmProcess, &mut Case<'_>)) -> Verdict {
         let machine = Machine { id: Some("boot pid:[1]".to_owned()) };
         let pending = Revision::example(4, "pending-upgrade", NOW);
-        let mut process = HelmProcess { host: "ci".to_owned(), machine: machine.id.clone(), revision: 3, until: LATER };
+        let mut process =
+            HelmProcess { host: "ci".to_owned(), machine: machine.id.clone(), revision: 3, until: LATER, mark: None };
         let mut case = Case {
             release: "api",
             pending: &pending,
@@ -119,5 +122,37 @@ mod tests {
         assert_eq!(judge(|process, case| (process.revision, case.is_unlocked) = (2, true)), Verdict::TakeOver);
         // A helm that certainly runs is not disturbed.
         assert_eq!(judge(|_, case| (case.running, case.is_unlocked) = (Running::Yes, true)), Verdict::Wait);
+    }
+
+    #[test]
+    fn a_revision_without_the_label_of_our_helm_is_another_clients() {
+        let with = |label: Option<&str>| {
+            let mut pending = Revision::example(4, "pending-upgrade", NOW);
+            pending.mark = label.map(str::to_owned);
+            let machine = Machine { id: Some("boot pid:[1]".to_owned()) };
+            let process = HelmProcess {
+                host: "ci".to_owned(),
+                machine: machine.id.clone(),
+                revision: 3,
+                until: LATER,
+                mark: Some("second".to_owned()),
+            };
+            let case = Case {
+                release: "api",
+                pending: &pending,
+                process: Some(&process),
+                host: "ci",
+                machine: &machine,
+                running: Running::No,
+                is_unlocked: false,
+                now: NOW,
+            };
+            case.judge()
+        };
+        assert_eq!(with(Some("second")), Verdict::TakeOver);
+        // Inherited from the revision before, or none.
+        for other in [Some("first"), None] {
+            assert!(matches!(with(other), Verdict::Refuse(_)), "{other:?}");
+        }
     }
 }

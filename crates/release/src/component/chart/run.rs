@@ -8,6 +8,7 @@ use jobwright_engine::{DeployContext, Failure};
 use jobwright_jobs::process::{Group, Output};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::Stdio;
@@ -23,15 +24,24 @@ pub(super) enum Ended {
 }
 
 /// How long a helm that is asked to end may take: it records that the release has failed.
-const GRACE: Duration = Duration::from_secs(30);
+pub(super) const GRACE: Duration = Duration::from_secs(30);
 /// How many lines of its errors are kept.
 const LINES: usize = 20;
 
 impl ChartComponent {
     /// Runs helm to its end.
-    pub(super) async fn run(&self, helm: &Helm, chart: &Chart, context: &DeployContext) -> Result<Ended, Failure> {
+    pub(super) async fn run(
+        &self,
+        helm: &Helm,
+        chart: &Chart,
+        mark: Option<&str>,
+        context: &DeployContext,
+    ) -> Result<Ended, Failure> {
         let set = if self.set.is_empty() { None } else { Some(write_values(&self.set)?) };
         let mut command = self.command(helm, chart, context, set.as_ref().map(tempfile::NamedTempFile::path));
+        if let Some(mark) = mark {
+            command.args(["--labels", &format!("{}={mark}", helm::MARK)]);
+        }
         let mut errors: VecDeque<String> = VecDeque::new();
         let hear = |from: Output, line: String| {
             if line.trim().is_empty() {
@@ -114,6 +124,11 @@ impl ChartComponent {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
+}
+
+/// A label value that no other helm has.
+pub(super) fn new_mark() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
 fn write_values(values: &BTreeMap<String, Value>) -> Result<tempfile::NamedTempFile, Failure> {

@@ -2,13 +2,17 @@
 
 use crate::component::caller::{Caller, existing};
 use jiff::Timestamp;
-use jobwright_engine::Failure;
+use jobwright_engine::{Answer, Failure, classify};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, DeleteParams, ListParams, Preconditions};
 use kube::{Resource, ResourceExt as _};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The label of revisions by which a helm that Jobwright started is recognised. Helm hands it on to later revisions, so each
+/// helm gets a value of its own.
+pub(crate) const MARK: &str = "jobwright.io/helm";
 
 /// A revision of a Helm release.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub(crate) struct Revision {
     pub(crate) status: String,
     pub(crate) uid: String,
     pub(crate) created: Option<Timestamp>,
+    /// What the helm that created it was started with, or an earlier one.
+    pub(crate) mark: Option<String>,
     object: String,
     resource_version: Option<String>,
 }
@@ -34,6 +40,7 @@ impl Revision {
             status: status.to_owned(),
             uid: format!("uid-{number}"),
             created: Some(created),
+            mark: None,
             object: format!("sh.helm.release.v1.api.v{number}"),
             resource_version: None,
         }
@@ -112,6 +119,7 @@ impl HelmReleases {
                 status: label("status"),
                 uid: object.uid().unwrap_or_default(),
                 created: object.creation_timestamp().map(|time| time.0),
+                mark: object.labels().get(MARK).cloned(),
                 object: object.name_any(),
                 resource_version: object.resource_version(),
             };
@@ -144,7 +152,7 @@ impl HelmReleases {
         let delete = || async {
             match existing(objects.delete(&revision.object, &parameters).await) {
                 // It is judged again by the caller.
-                Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+                Err(error) if classify(&error) == Answer::Conflict => Ok(()),
                 answered => answered.map(drop),
             }
         };

@@ -13,6 +13,9 @@ use kube::runtime::watcher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// How long an object is read whose watch has not shown it ready in time.
+const LAST_LOOK: Duration = Duration::from_secs(10);
+
 /// Waits until all objects are ready, and fails with the first that cannot become ready.
 pub(super) async fn wait_for_all(
     context: &DeployContext,
@@ -63,6 +66,15 @@ pub(super) async fn wait_for(
         Ok(())
     };
     let waited = tokio::time::timeout(limit, watch).await;
+    if waited.is_err() {
+        // A watch may be silent although the object has changed.
+        let (retry, doing) = (context.retry().within(LAST_LOOK), format!("read {key}"));
+        let error = lock(&seen).error.clone();
+        if let Ok(found) = retry.call(&doing, || api.get_opt(&key.name)).await {
+            condition(found.as_ref());
+            lock(&seen).error = error;
+        }
+    }
     let Seen { readiness, error } = lock(&seen).clone();
     match (waited, readiness) {
         (Ok(Err(error)), _) => Err(error.into()),
@@ -79,7 +91,7 @@ pub(super) async fn wait_for(
 #[derive(Clone)]
 struct Seen {
     readiness: Readiness,
-    /// Why nothing has been seen since.
+    /// Why its watch shows nothing newer.
     error: Option<String>,
 }
 
