@@ -42,7 +42,6 @@ pub(crate) use event::{EVENT, NEW_EVENT};
 pub(crate) use ingress::{INGRESS, INGRESS_CLASS};
 pub(crate) use job::JOB;
 pub(crate) use job::cron::CRON_JOB;
-pub(crate) use job::schedule;
 pub(crate) use network::{ADDRESS, NETWORK_POLICY, SERVICE_CIDR};
 pub(crate) use pod::{POD, POD_TEMPLATE};
 pub(crate) use policy::{DISRUPTION_BUDGET, LEASE, PRIORITY_CLASS};

@@ -2,7 +2,6 @@
 //! (Kubernetes v1.34 `controller/cronjob`).
 
 mod due;
-mod schedule;
 mod sync;
 
 use super::Controller;

@@ -2,8 +2,8 @@
 
 pub(super) mod cron;
 mod policy;
-pub(crate) mod schedule;
 mod status;
+mod zone;
 
 use super::fill::{Fields, each, inside, make, or, or_text};
 use super::pod::{defaults, template};

@@ -1,10 +1,9 @@
 //! Whether a CronJob is due, and when it is next (Kubernetes v1.34 `cronjob/utils.go`).
 
-use super::schedule;
-use crate::kinds::rules::schedule::Schedule;
 use crate::object::Object;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use jobwright_cron::{Missed, Schedule, TooOften};
 use serde_json::Value;
 
 /// A CronJob is looked at so long after it is due, to be sure that it is.
@@ -23,20 +22,6 @@ pub(super) struct Times<'a> {
     now: Timestamp,
 }
 
-/// The time at which a Job should have been made last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Recent {
-    earliest: Timestamp,
-    pub(super) time: Option<Timestamp>,
-    missed: i64,
-}
-
-impl Recent {
-    pub(super) fn missed_many(&self) -> bool {
-        self.missed > MANY
-    }
-}
-
 impl<'a> Times<'a> {
     pub(super) fn read(cron: &Object, schedule: &'a Schedule, zone: &'a TimeZone, now: Timestamp) -> Self {
         let time = |path: &[&str]| cron.at(path).and_then(Value::as_str)?.parse().ok();
@@ -50,71 +35,48 @@ impl<'a> Times<'a> {
         }
     }
 
-    fn after(&self, time: Timestamp) -> Option<Timestamp> {
-        schedule::next(self.schedule, self.zone, time)
-    }
-
     /// The most recent time, if it was not too long ago to start a Job for it.
-    pub(super) fn recent(&self) -> Result<Recent, &'static str> {
+    pub(super) fn recent(&self) -> Result<Missed, TooOften> {
         let limit = self.starting_deadline.and_then(|deadline| self.now.checked_sub(deadline).ok());
-        self.most_recent(limit)
+        self.schedule.missed(self.zone, limit.map_or(self.earliest(), |limit| limit.max(self.earliest())), self.now)
     }
 
-    fn most_recent(&self, limit: Option<Timestamp>) -> Result<Recent, &'static str> {
-        let earliest = self.last.unwrap_or(self.created);
-        let earliest = limit.map_or(earliest, |limit| limit.max(earliest));
-        let never = "time difference between two schedules is less than 1 second";
-        let first = self.after(earliest).ok_or(never)?;
-        if self.now < first {
-            return Ok(Recent { earliest, time: None, missed: 0 });
-        }
-        let Some(second) = self.after(first).filter(|second| *second <= self.now) else {
-            return Ok(Recent { earliest, time: Some(first), missed: 0 });
-        };
-        let between = second.duration_since(first).as_secs();
-        if between < 1 {
-            return Err(never);
-        }
-        let missed = self.now.duration_since(first).as_secs() / between + 1;
-        // Not all of them are gone through: from the last but one on, as if they were evenly spaced.
-        let skipped = SignedDuration::from_secs((missed - 2).saturating_mul(between));
-        let mut time = None;
-        let mut next = first.checked_add(skipped).ok().and_then(|start| self.after(start));
-        while let Some(due) = next.filter(|due| *due <= self.now) {
-            time = Some(due);
-            next = self.after(due);
-        }
-        Ok(Recent { earliest, time, missed })
+    fn earliest(&self) -> Timestamp {
+        self.last.unwrap_or(self.created)
     }
 
     /// How long it takes until the CronJob is to be looked at again.
     pub(super) fn next_in(&self) -> Option<SignedDuration> {
-        let from = match self.most_recent(None) {
-            Ok(Recent { time: Some(time), .. }) => time,
-            Ok(Recent { earliest, missed: 0, .. }) => earliest,
+        let from = match self.schedule.missed(self.zone, self.earliest(), self.now) {
+            Ok(Missed { last: Some(time), .. }) => time,
+            Ok(Missed { count: 0, .. }) => self.earliest(),
             _ => self.now,
         };
-        let due = self.after(from)?.checked_add(MARGIN).ok()?;
+        let due = self.schedule.next_after(self.zone, from)?.checked_add(MARGIN).ok()?;
         Some(due.duration_since(self.now).max(SignedDuration::from_millis(1)))
     }
+}
+
+/// Whether so many times were missed that somebody is told.
+pub(super) fn are_many(missed: &Missed) -> bool {
+    missed.count > MANY
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::rules::schedule::parse;
     use serde_json::json;
 
     /// The time that is due, how many were missed and the seconds until the next look.
     fn due(schedule: &str, last: Value, deadline: Value, now: &str) -> (Option<String>, i64, f64) {
         let cron = json!({"metadata": {"creationTimestamp": "2026-11-16T10:00:30Z"},
             "spec": {"startingDeadlineSeconds": deadline}, "status": {"lastScheduleTime": last}});
-        let schedule = parse(schedule).unwrap();
+        let schedule: Schedule = schedule.parse().unwrap();
         let cron = Object::from_value(cron).unwrap();
         let zone = TimeZone::UTC;
         let times = Times::read(&cron, &schedule, &zone, now.parse().unwrap());
         let recent = times.recent().unwrap();
-        (recent.time.map(|time| time.to_string()), recent.missed, times.next_in().unwrap().as_secs_f64())
+        (recent.last.map(|time| time.to_string()), recent.count, times.next_in().unwrap().as_secs_f64())
     }
 
     #[test]
@@ -137,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_schedule_that_is_never_due_is_no_schedule() {
-        let schedule = parse("0 0 30 2 *").unwrap();
+        let schedule: Schedule = "0 0 30 2 *".parse().unwrap();
         let cron = Object::from_value(json!({"metadata": {"creationTimestamp": "2026-11-16T10:00:30Z"}})).unwrap();
         let zone = TimeZone::UTC;
         let times = Times::read(&cron, &schedule, &zone, "2026-11-16T10:00:30Z".parse().unwrap());

@@ -1,9 +1,8 @@
 //! Brings a CronJob to where it should be: notes which of its Jobs have ended, deletes old ones, makes the one that is due.
 
-use super::due::Times;
+use super::due::{Times, are_many};
 use crate::clock;
 use crate::kinds::Storage;
-use crate::kinds::rules::schedule::{self, Schedule};
 use crate::life::client::{Client, Tone};
 use crate::life::jobs::finish;
 use crate::object::Object;
@@ -11,6 +10,7 @@ use crate::status::Status;
 use crate::store::Key;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use jobwright_cron::Schedule;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -151,9 +151,10 @@ fn schedule_of(cron: &Object) -> Result<(Schedule, TimeZone), (&'static str, Str
         None => TimeZone::UTC,
     };
     let text = cron.text(&["spec", "schedule"]);
-    let schedule = schedule::parse(text)
-        .map_err(|why| ("UnparseableSchedule", format!("unparseable schedule: {text:?} : {why}")))?;
-    let zone = match &schedule.zone {
+    let schedule: Schedule = text.parse().map_err(|why: jobwright_cron::ParseError| {
+        ("UnparseableSchedule", format!("unparseable schedule: {text:?} : {why}"))
+    })?;
+    let zone = match schedule.zone() {
         Some(own) => TimeZone::get(own).map_err(|_| unknown(own))?,
         None => zone,
     };
@@ -197,8 +198,8 @@ fn start_what_is_due(
             return Ok(None);
         }
     };
-    let Some(due) = recent.time else { return Ok(times.next_in()) };
-    if recent.missed_many() {
+    let Some(due) = recent.last else { return Ok(times.next_in()) };
+    if are_many(&recent) {
         let message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew";
         client.tell(cron, Tone::Warning, "TooManyMissedTimes", message);
     }

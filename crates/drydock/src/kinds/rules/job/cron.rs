@@ -3,9 +3,10 @@
 use super::super::fill::{make, or, or_text};
 use super::super::pod::template;
 use super::super::{Generation, Rules, WITH_STATUS, clear_status, keep_status};
-use super::{check_spec, default_spec, invalid_selector, name_warning, schedule, spec_warnings};
+use super::{check_spec, default_spec, invalid_selector, name_warning, spec_warnings, zone};
 use crate::object::Object;
 use crate::validate::{At, Errors};
+use jobwright_cron::Schedule;
 
 const TEMPLATE: [&str; 4] = ["spec", "jobTemplate", "spec", "template"];
 /// What a name may have, for the names of Jobs add a time to it.
@@ -54,9 +55,9 @@ fn check_cron(cron: &Object, old: Option<&Object>) -> Errors {
         check_schedule(&when, had_zone, spec.has("timeZone"), &mut errors);
     }
     spec.field("startingDeadlineSeconds").check_not_negative(&mut errors);
-    let zone = spec.field("timeZone");
-    if zone.is_set() && old.is_none_or(|old| old.at(&["spec", "timeZone"]) != Some(zone.value)) {
-        errors.extend(zone.all_invalid(schedule::check_zone(zone.text())));
+    let named = spec.field("timeZone");
+    if named.is_set() && old.is_none_or(|old| old.at(&["spec", "timeZone"]) != Some(named.value)) {
+        errors.extend(named.all_invalid(zone::check(named.text())));
     }
     spec.field("concurrencyPolicy").check_one_of(&["Allow", "Forbid", "Replace"], &mut errors);
     check_template(&spec.below(&["jobTemplate", "spec"]), &mut errors);
@@ -66,8 +67,8 @@ fn check_cron(cron: &Object, old: Option<&Object>) -> Errors {
 }
 
 fn check_schedule(when: &At<'_>, had_zone: bool, has_zone_field: bool, errors: &mut Errors) {
-    if let Err(why) = schedule::parse(when.text()) {
-        errors.push(when.invalid(why));
+    if let Err(why) = when.text().parse::<Schedule>() {
+        errors.push(when.invalid(why.to_string()));
     }
     if !when.text().contains("TZ") {
         return;

@@ -1,6 +1,6 @@
 //! When a schedule is due next, as the library that Kubernetes uses reckons it (robfig/cron v3 `spec.go`).
 
-use crate::kinds::rules::schedule::{Fields, Schedule, Timing};
+use crate::parse::{Fields, Schedule, Timing};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _, Zoned};
@@ -8,14 +8,16 @@ use jiff::{SignedDuration, Timestamp, ToSpan as _, Zoned};
 /// A schedule that is not due within so many years never is.
 const YEARS: i16 = 5;
 
-/// The first time after another at which a schedule is due.
-pub(super) fn next(schedule: &Schedule, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
-    let whole = Timestamp::from_second(after.as_second()).ok()?;
-    match &schedule.timing {
-        Timing::Every(delay) => whole.checked_add(*delay).ok(),
-        Timing::At(fields) => {
-            let start = whole.checked_add(SignedDuration::from_secs(1)).ok()?;
-            next_match(fields, start.to_zoned(zone.clone()))
+impl Schedule {
+    /// The first time after another at which it is due in a time zone; none if that is not within five years.
+    pub fn next_after(&self, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
+        let whole = Timestamp::from_second(after.as_second()).ok()?;
+        match &self.timing {
+            Timing::Every(delay) => whole.checked_add(*delay).ok(),
+            Timing::At(fields) => {
+                let start = whole.checked_add(SignedDuration::from_secs(1)).ok()?;
+                next_match(fields, start.to_zoned(zone.clone()))
+            }
         }
     }
 }
@@ -63,16 +65,15 @@ fn later(time: &Zoned, seconds: i64) -> Option<Zoned> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::rules::schedule::parse;
     use proptest::prelude::*;
 
     fn times(schedule: &str, zone: &str, after: &str, count: usize) -> Vec<String> {
         let zone = TimeZone::get(zone).unwrap();
-        let schedule = parse(schedule).unwrap();
+        let schedule: Schedule = schedule.parse().unwrap();
         let mut time: Timestamp = after.parse().unwrap();
         let mut times = Vec::new();
         while times.len() < count
-            && let Some(next) = next(&schedule, &zone, time)
+            && let Some(next) = schedule.next_after(&zone, time)
         {
             times.push(next.to_zoned(zone.clone()).strftime("%a %Y-%m-%dT%H:%M:%S%:z").to_string());
             time = next;
@@ -130,14 +131,14 @@ mod tests {
             fields in proptest::collection::vec("[*]|[1-6]|[*]/[1-9]|1,5|2-4", 5),
             second in 1_700_000_000_i64..1_900_000_000,
         ) {
-            let schedule = parse(&fields.join(" ")).unwrap();
+            let schedule: Schedule = fields.join(" ").parse().unwrap();
             let zone = TimeZone::get("America/New_York").unwrap();
             let start = Timestamp::from_second(second).unwrap();
-            if let Some(due) = next(&schedule, &zone, start) {
+            if let Some(due) = schedule.next_after(&zone, start) {
                 prop_assert!(due > start);
                 prop_assert_eq!(due.as_second() % 60, 0);
                 let middle = Timestamp::from_second(i64::midpoint(second, due.as_second() - 1)).unwrap();
-                prop_assert_eq!(next(&schedule, &zone, middle), Some(due));
+                prop_assert_eq!(schedule.next_after(&zone, middle), Some(due));
             }
         }
     }
