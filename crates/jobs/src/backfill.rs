@@ -207,6 +207,9 @@ pub enum Error {
     /// The cluster does not say what it has.
     #[error("cannot ask the cluster for its kinds: {0}")]
     Discovery(String),
+    /// The cluster does not say which one it is.
+    #[error("{0}")]
+    Identity(String),
     /// Somebody named a kind that is not there.
     #[error(transparent)]
     UnknownKind(#[from] UnknownKind),

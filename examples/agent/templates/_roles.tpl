@@ -26,7 +26,7 @@ annotations where it comes and goes with a hook.
 {{- end -}}
 
 {{/*
-What backfill may do: see what it captures, and write down how far it has come. Takes a dict: root, account, kinds,
+What backfill may do: see what it captures, tell which cluster that is, and write down how far it has come. Takes a dict: root, account, kinds,
 authSecret.
 */}}
 {{- define "agent.backfill.roles" -}}
@@ -41,7 +41,7 @@ authSecret.
 {{- with .authSecret }}
 {{- $rules = append $rules (dict "apiGroups" (list "") "resources" (list "secrets") "verbs" (list "get") "resourceNames" (list .)) }}
 {{- end }}
-{{- $cluster := list }}
+{{- $cluster := list (dict "apiGroups" (list "") "resources" (list "namespaces") "verbs" (list "get") "resourceNames" (list "kube-system")) }}
 {{- range .kinds }}
 {{- $parts := splitn "." 2 . }}
 {{- $cluster = append $cluster (dict "apiGroups" (list ($parts._1 | default "")) "resources" (list $parts._0) "verbs" (list "list")) }}

@@ -2,10 +2,12 @@
 
 mod config_map;
 mod file;
+mod kept;
 
 pub use config_map::ConfigMapCheckpoint;
 pub(crate) use config_map::LABEL;
 pub use file::FileCheckpoint;
+pub(crate) use kept::{IDENTITY, Kept};
 
 use super::Once;
 use super::summary::{Batches, Counts, Problem};
@@ -28,6 +30,9 @@ pub struct Checkpoint {
     pub run: String,
     /// What it was asked to do, as a hash.
     pub options: String,
+    /// The uid of the cluster; none if it was not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// When it began.
     pub started_at: Timestamp,
     /// When it was last written.
@@ -115,6 +120,11 @@ pub trait CheckpointStore: Send + Sync {
     /// Writes it down, whole or not at all.
     async fn save(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError>;
 
+    /// Whether it is in the cluster that is captured, where runs on other clusters do not find it.
+    fn is_in_cluster(&self) -> bool {
+        false
+    }
+
     /// How much time there is at least between two writes.
     fn pace(&self) -> Duration {
         Duration::ZERO
@@ -148,6 +158,7 @@ impl Checkpoint {
             format: FORMAT,
             run,
             options,
+            cluster: None,
             started_at: now,
             updated_at: now,
             over: false,
@@ -181,15 +192,18 @@ fn age(since: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(since)).unwrap_or_default()
 }
 
-/// Decides whether a run goes on from what was found.
-pub(crate) fn decide(found: Option<Checkpoint>, options: &str, now: Timestamp, within: Duration) -> Resume {
+/// Decides whether a run goes on from what was found, which is about the cluster that is captured or about another one.
+pub(crate) fn decide(found: Option<(Checkpoint, bool)>, options: &str, now: Timestamp, within: Duration) -> Resume {
     match found {
         None => Resume::Anew(None),
-        Some(found) if found.over => Resume::Anew(None),
-        Some(found) if found.options != options => {
+        Some((found, _)) if found.over => Resume::Anew(None),
+        Some((_, false)) => {
+            Resume::Anew(Some("the last run was not finished, but it may have captured another cluster"))
+        }
+        Some((found, true)) if found.options != options => {
             Resume::Anew(Some("the last run was not finished, but it was asked to do something else"))
         }
-        Some(found) => {
+        Some((found, true)) => {
             if age(found.updated_at, now) > within {
                 return Resume::Anew(Some("the last run was not finished, but that is too long ago"));
             }
@@ -224,11 +238,15 @@ mod tests {
         let at = |second| Timestamp::from_second(second).unwrap();
         let hour = Duration::from_hours(1);
         let found = checkpoint;
-        assert_eq!(decide(Some(found()), "abc", at(60), hour), Resume::GoOn(Box::new(found())));
+        let here = || Some((found(), true));
+        assert_eq!(decide(here(), "abc", at(60), hour), Resume::GoOn(Box::new(found())));
         assert_eq!(decide(None, "abc", at(60), hour), Resume::Anew(None));
-        assert_eq!(decide(Some(Checkpoint { over: true, ..found() }), "abc", at(60), hour), Resume::Anew(None));
-        assert!(matches!(decide(Some(found()), "other", at(60), hour), Resume::Anew(Some(_))));
-        assert!(matches!(decide(Some(found()), "abc", at(3601), hour), Resume::Anew(Some(_))));
+        let over = Checkpoint { over: true, ..found() };
+        assert_eq!(decide(Some((over, true)), "abc", at(60), hour), Resume::Anew(None));
+        assert!(matches!(decide(here(), "other", at(60), hour), Resume::Anew(Some(_))));
+        assert!(matches!(decide(here(), "abc", at(3601), hour), Resume::Anew(Some(_))));
+        let elsewhere = decide(Some((found(), false)), "abc", at(60), hour);
+        assert!(matches!(elsewhere, Resume::Anew(Some(why)) if why.contains("another cluster")));
     }
 
     #[test]

@@ -17,6 +17,8 @@ use cursor::{Cursor, Text};
 use edits::Edits;
 use sensitive::{REMOVED, quoted};
 
+/// The version of what is taken out: a run resumes nothing that an older version has sent.
+pub(crate) const RULES: u32 = 2;
 /// How deep an object may be. The server itself takes no deeper ones.
 const DEEPEST: usize = 512;
 

@@ -23,6 +23,8 @@ pub enum Note {
         /// Its name.
         config_map: String,
     },
+    /// The cluster cannot be identified, so a checkpoint outside of it is not resumed.
+    Unidentified,
     /// Somebody else is at it, and is waited for.
     Busy {
         /// Who.
@@ -126,6 +128,13 @@ impl fmt::Display for Note {
             }
             Self::Untracked { config_map } => {
                 write!(formatter, "ConfigMap `{config_map}` does not exist: a forced deploy will not be noticed")
+            }
+            Self::Unidentified => {
+                let why = "the cluster cannot be identified: namespace `kube-system` may not be read";
+                write!(
+                    formatter,
+                    "{why}, so no checkpoint in a file is resumed; `--print-rbac` prints the role that allows it"
+                )
             }
             Self::Busy { holder } => write!(formatter, "waiting for `{holder}`, who is at it"),
             Self::Began { run, kinds, done: 0 } => write!(formatter, "run {run}: {kinds} kinds"),

@@ -1,5 +1,6 @@
 //! The least that whoever runs a backfill has to be allowed, as YAML that can be applied.
 
+use super::checkpoint::IDENTITY;
 use super::kind::Kind;
 use crate::access::{Rule, role};
 use jobwright_engine::record_name;
@@ -16,6 +17,8 @@ pub struct Needs {
     pub namespace: String,
     /// The ConfigMap of its checkpoint.
     pub checkpoint: Option<String>,
+    /// Whether it asks which cluster it is.
+    pub identity: bool,
     /// The ConfigMap that shows whether a deploy was forced.
     pub mark: Option<String>,
     /// The Lease of its lock.
@@ -32,7 +35,11 @@ impl Needs {
     pub fn to_yaml(&self) -> String {
         let (inside, outside): (Vec<&Kind>, Vec<&Kind>) =
             self.kinds.iter().partition(|kind| kind.namespaced && !self.namespaces.is_empty());
-        let everywhere = list_rules(&outside);
+        let mut everywhere = list_rules(&outside);
+        if self.identity {
+            let (resources, names) = (vec!["namespaces"], vec![IDENTITY]);
+            everywhere.push(Rule { group: "", resources, names, verbs: vec!["get"] });
+        }
         let mut places: BTreeMap<&str, Vec<Rule<'_>>> = BTreeMap::new();
         for namespace in &self.namespaces {
             places.entry(namespace).or_default().extend(list_rules(&inside));
@@ -138,6 +145,7 @@ mod tests {
             namespaces: vec!["shop".to_owned()],
             namespace: "jobs".to_owned(),
             checkpoint: Some("progress".to_owned()),
+            identity: true,
             mark: Some("release".to_owned()),
             lock: Some("jobwright-progress-x".to_owned()),
             secrets: BTreeSet::from(["api-key".to_owned()]),
@@ -148,6 +156,8 @@ mod tests {
         assert!(
             documents[0].contains("ClusterRole") && documents[0].contains("[nodes]") && !documents[0].contains("pods")
         );
+        let identity = "resources: [namespaces]\n  resourceNames: [kube-system]\n  verbs: [get]\n";
+        assert!(documents[0].contains(identity), "{}", documents[0]);
         assert!(documents[1].contains("namespace: jobs") && documents[2].contains("namespace: shop"));
         for part in [
             "resourceNames: [progress]",

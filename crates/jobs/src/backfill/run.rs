@@ -1,7 +1,8 @@
 //! A run: kinds are worked off some at a time, and what became of them is summed up.
 
 use super::book::Book;
-use super::checkpoint::{self, Checkpoint, CheckpointError, CheckpointStore, Resume, State};
+use super::checkpoint::{self, Checkpoint, CheckpointError, CheckpointStore, Kept, Resume, State};
+use super::cut;
 use super::discover::Catalogue;
 use super::kind::Kind;
 use super::list::Lister;
@@ -112,7 +113,11 @@ impl Backfill {
         cancellation: CancellationToken,
     ) -> Result<Summary, Error> {
         let stop = Stop::new(cancellation, CancellationToken::new());
-        Box::pin(self.run_until(surroundings, sink, store, stop)).await
+        let kept = match store {
+            Some(store) => Some(stop.begin(Kept::open(store, &surroundings)).await?),
+            None => None,
+        };
+        Box::pin(self.run_until(surroundings, sink, kept, stop)).await
     }
 
     /// The same, until it is told to stop or loses its lock.
@@ -120,19 +125,20 @@ impl Backfill {
         &self,
         surroundings: Surroundings,
         sink: Arc<dyn Sink>,
-        store: Option<Arc<dyn CheckpointStore>>,
+        kept: Option<Kept>,
         stop: Stop,
     ) -> Result<Summary, Error> {
         let began = Instant::now();
         // What stops a run decides how long it waits.
         let retry = surroundings.retry(&CancellationToken::new());
         let Surroundings { client, clock, meter, listener } = surroundings;
-        let found = stop.begin(load(store.as_deref())).await?;
+        let found = stop.begin(load(kept.as_ref())).await?;
         if let Some(completed) = checkpoint::find_completed(found.as_ref(), self.once.as_ref(), clock.now()) {
             return Ok(Summary::keep(completed, sink.describe()));
         }
         let (catalogue, kinds) = Box::pin(stop.begin(self.discover(&client, &retry))).await?;
-        let start = stop.begin(self.start(&*sink, found, &clock, &listener)).await?;
+        let start = stop.begin(self.start(&*sink, kept.as_ref(), found, &clock, &listener)).await?;
+        let store = kept.map(|kept| kept.store);
         let options = Arc::new(self.clone());
         let selection = super::Selection {
             metadata_only: self.selection.metadata_only || matches!(sink.form(), super::Form::Series(_)),
@@ -201,13 +207,18 @@ impl Backfill {
     async fn start(
         &self,
         sink: &dyn Sink,
+        kept: Option<&Kept>,
         found: Option<Checkpoint>,
         clock: &Clock,
         listener: &Listener,
     ) -> Result<Start, Error> {
-        let options = self.fingerprint(&sink.describe());
+        let options = self.fingerprint(sink);
         let now = clock.now();
         let completed = found.as_ref().and_then(|found| found.completed.clone());
+        let found = found.map(|found| {
+            let is_about = kept.is_some_and(|kept| kept.is_about(&found));
+            (found, is_about)
+        });
         match checkpoint::decide(found, &options, now, self.resume_within) {
             Resume::GoOn(checkpoint) => {
                 if sink.begin(&checkpoint.run, checkpoint.sink.as_ref()).await.map_err(Error::Sink)? {
@@ -223,14 +234,16 @@ impl Backfill {
         sink.begin(&run, None).await.map_err(Error::Sink)?;
         let mut checkpoint = Checkpoint::new(run, options, now);
         checkpoint.completed = completed;
+        checkpoint.cluster = kept.and_then(|kept| kept.cluster.clone());
         Ok(Start { checkpoint, resumed: false })
     }
 
     /// What a run was asked to do, as a hash: another one cannot go on with it.
-    fn fingerprint(&self, sink: &str) -> String {
+    fn fingerprint(&self, sink: &dyn Sink) -> String {
         let mut asked = serde_json::json!({
             "kinds": self.kinds, "excludeKinds": self.exclude_kinds, "namespaces": self.namespaces,
-            "selection": self.selection, "filters": self.filters, "batches": self.batches, "sink": sink,
+            "selection": self.selection, "filters": self.filters, "batches": self.batches, "sink": sink.identity(),
+            "rules": cut::RULES, "key": self.once.as_ref().map(|once| &once.key),
         });
         // What began before a deploy was forced does not answer it.
         if let Some(time) = self.once.as_ref().and_then(|once| once.forced) {
@@ -242,9 +255,9 @@ impl Backfill {
 }
 
 /// What was written down, if anything is.
-async fn load(store: Option<&dyn CheckpointStore>) -> Result<Option<Checkpoint>, Error> {
-    match store {
-        Some(store) => Ok(store.load().await?),
+async fn load(kept: Option<&Kept>) -> Result<Option<Checkpoint>, Error> {
+    match kept {
+        Some(kept) => Ok(kept.load().await?),
         None => Ok(None),
     }
 }

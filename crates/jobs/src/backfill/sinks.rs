@@ -23,7 +23,7 @@ pub use writer::WriterSink;
 use super::batch::Batch;
 use super::summary::{Problem, Summary};
 use jobwright_engine::async_trait;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// A place that batches go to.
@@ -37,6 +37,12 @@ use std::time::Duration;
 pub trait Sink: Send + Sync {
     /// What it is, for people: without anything secret.
     fn describe(&self) -> String;
+
+    /// What decides where batches go and what is in them, such as an address with its query. Only its hash is kept. A run
+    /// resumes nothing that was sent to a sink with another identity.
+    fn identity(&self) -> Value {
+        json!([self.describe(), self.form()])
+    }
 
     /// What batches are made of.
     fn form(&self) -> Form {
@@ -72,7 +78,7 @@ pub trait Sink: Send + Sync {
 }
 
 /// What batches are made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub enum Form {
     /// Objects, one a line.
     Lines(Compression),

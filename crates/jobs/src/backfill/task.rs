@@ -1,6 +1,6 @@
 //! A backfill with everything that goes with it: where it goes, what it waits for, what it keeps, and the lock.
 
-use super::checkpoint::{self, CheckpointStore, ConfigMapCheckpoint, FileCheckpoint};
+use super::checkpoint::{self, CheckpointStore, ConfigMapCheckpoint, FileCheckpoint, Kept};
 use super::force;
 use super::rbac::Needs;
 use super::sinks::{Address, Compression, Naming, Objects, Sinks};
@@ -187,8 +187,12 @@ impl Task {
         // Neither what it would wait for nor the lock is needed to see that there is nothing to do.
         let forced = self.after_forced_deploys(&surroundings, &namespace, &cancellation);
         let backfill = Box::pin(stop.begin(forced)).await?;
-        if let (Some(once), Some(store)) = (&backfill.once, &store) {
-            let found = stop.begin(async { Ok(store.load().await?) }).await?;
+        let kept = match store {
+            Some(store) => Some(stop.begin(Kept::open(store, &surroundings)).await?),
+            None => None,
+        };
+        if let (Some(once), Some(kept)) = (&backfill.once, &kept) {
+            let found = stop.begin(async { Ok(kept.load().await?) }).await?;
             if let Some(completed) = checkpoint::find_completed(found.as_ref(), Some(once), surroundings.clock.now()) {
                 return Ok(Summary::keep(completed, self.sink.to_string()));
             }
@@ -202,7 +206,7 @@ impl Task {
         let sinks = self.sinks(&client, &namespace, tls, &surroundings);
         let sink = stop.begin(async { Ok(sinks.open(&self.sink, stdout).await?) }).await?;
         let Some(name) = self.lock_name(&namespace) else {
-            return Box::pin(backfill.run_until(surroundings, sink, store, stop)).await;
+            return Box::pin(backfill.run_until(surroundings, sink, kept, stop)).await;
         };
         let claim = Claim {
             namespace,
@@ -212,7 +216,7 @@ impl Task {
             patience: self.lock_wait,
         };
         let lease = take(&surroundings, claim, &cancellation).await?;
-        let mut run = pin!(backfill.run_until(surroundings, sink, store, stop));
+        let mut run = pin!(backfill.run_until(surroundings, sink, kept, stop));
         let result = tokio::select! {
             result = &mut run => {
                 lease.release().await;
@@ -254,6 +258,7 @@ impl Task {
                 Some(CheckpointPlace::ConfigMap(name)) => Some(name.clone()),
                 _ => None,
             },
+            identity: self.checkpoint.is_some(),
             mark: self.mark.as_ref().map(|mark| mark.config_map.clone()),
             lock: self.lock_name(namespace),
             secrets,

@@ -7,6 +7,7 @@ mod faults;
 mod files;
 mod force;
 pub(crate) mod http_sink;
+mod identity;
 mod job;
 mod keys;
 mod receiver;

@@ -174,7 +174,7 @@ fn failed(error: Error) -> Failure {
         Error::UnknownKind(_) | Error::Open(_) | Error::Sink(_) => Kind::Usage,
         Error::Checkpoint(error) if error.place.starts_with("configmap:") => Kind::Cluster,
         Error::Checkpoint(_) => Kind::Usage,
-        Error::Discovery(_) | Error::Lock(_) | Error::Mark(MarkError::Cluster(_)) => Kind::Cluster,
+        Error::Discovery(_) | Error::Identity(_) | Error::Lock(_) | Error::Mark(MarkError::Cluster(_)) => Kind::Cluster,
         Error::Cancelled => Kind::Cancelled,
         _ => Kind::Negative,
     };

@@ -92,6 +92,10 @@ impl CheckpointStore for ConfigMapCheckpoint {
         }
     }
 
+    fn is_in_cluster(&self) -> bool {
+        true
+    }
+
     fn pace(&self) -> Duration {
         PACE
     }

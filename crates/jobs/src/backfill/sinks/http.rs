@@ -10,6 +10,7 @@ use crate::backfill::transport::{Credentials, Transport, drain, read_line};
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body_util::Full;
 use jobwright_engine::{Clock, async_trait};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Sends lines to an HTTP server.
@@ -61,6 +62,10 @@ impl Sink for HttpSink {
         show(&self.uri)
     }
 
+    fn identity(&self) -> Value {
+        json!([self.post.identity(&self.uri), self.form()])
+    }
+
     fn form(&self) -> Form {
         Form::Lines(self.compression)
     }
@@ -75,6 +80,14 @@ impl Sink for HttpSink {
 }
 
 impl Post {
+    /// What decides who gets the batches: the whole address, and whose credentials go with it.
+    pub(crate) fn identity(&self, uri: &Uri) -> Value {
+        let credentials = self.credentials.as_ref();
+        let credentials =
+            credentials.map(|known| (known.header.as_str(), known.prefix.as_str(), known.secret.to_string()));
+        json!([uri.to_string(), credentials])
+    }
+
     /// Makes one attempt to deliver a batch.
     pub(crate) async fn send(
         &self,

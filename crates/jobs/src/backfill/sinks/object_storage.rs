@@ -9,6 +9,7 @@ use connect::Answer;
 use jobwright_engine::async_trait;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
+use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,13 +22,29 @@ pub struct ObjectStorageSink {
     name: String,
     prefix: String,
     compression: Compression,
+    /// Where the store is.
+    server: Value,
     run: Mutex<String>,
 }
 
 impl ObjectStorageSink {
     /// Writes objects into this store, below a prefix.
     pub fn new(store: Arc<dyn ObjectStore>, name: &str, prefix: &str, compression: Compression) -> Self {
-        Self { store, name: name.to_owned(), prefix: prefix.to_owned(), compression, run: Mutex::default() }
+        Self {
+            store,
+            name: name.to_owned(),
+            prefix: prefix.to_owned(),
+            compression,
+            server: Value::Null,
+            run: Mutex::default(),
+        }
+    }
+
+    /// Says where the store is: its server and its region.
+    #[must_use]
+    pub fn at(mut self, server: Value) -> Self {
+        self.server = server;
+        self
     }
 
     fn place(&self, name: &str) -> Path {
@@ -49,11 +66,15 @@ impl Sink for ObjectStorageSink {
         self.name.clone()
     }
 
+    fn identity(&self) -> Value {
+        json!([self.name, self.prefix, self.server, self.form()])
+    }
+
     fn form(&self) -> Form {
         Form::Lines(self.compression)
     }
 
-    async fn begin(&self, run: &str, _: Option<&serde_json::Value>) -> Result<bool, SinkError> {
+    async fn begin(&self, run: &str, _: Option<&Value>) -> Result<bool, SinkError> {
         run.clone_into(&mut self.run.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(true)
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// How series are named.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Naming {
     /// What names of metrics begin with.
     pub prefix: String,
@@ -101,7 +101,8 @@ impl Sinks {
             Address::Objects { scheme, bucket, prefix } => {
                 let store = self.objects.open(scheme, bucket, transport()).await?;
                 let name = address.to_string();
-                Arc::new(ObjectStorageSink::new(store, &name, prefix, compression))
+                let server = self.objects.server().await?;
+                Arc::new(ObjectStorageSink::new(store, &name, prefix, compression).at(server))
             }
         })
     }
@@ -113,5 +114,40 @@ fn guess(path: &Path) -> Compression {
         Some("zst") => Compression::Zstd,
         Some("gz") => Compression::Gzip,
         _ => Compression::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+
+    const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "one"), ("AWS_SECRET_ACCESS_KEY", "s3cret")];
+
+    async fn identity(change: impl Fn(&mut Objects)) -> serde_json::Value {
+        let mut sinks = Sinks::plain(Clock::new(|| Timestamp::UNIX_EPOCH));
+        sinks.objects = Objects {
+            endpoint: Some("http://one.example".to_owned()),
+            region: Some("eu".to_owned()),
+            environment: KEYS.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            ..Objects::default()
+        };
+        change(&mut sinks.objects);
+        let sink = sinks.open(&"s3://bucket/prefix".parse().unwrap(), std::io::sink()).await.unwrap();
+        sink.identity()
+    }
+
+    async fn identity_with(name: &str, value: &str) -> serde_json::Value {
+        identity(|objects| drop(objects.environment.insert(name.to_owned(), value.to_owned()))).await
+    }
+
+    #[tokio::test]
+    async fn buckets_of_two_servers_or_regions_are_two_destinations() {
+        let one = identity(|_| {}).await;
+        assert_eq!(identity(|_| {}).await, one);
+        assert_ne!(identity(|objects| objects.endpoint = Some("http://two.example".to_owned())).await, one);
+        assert_ne!(identity(|objects| objects.region = Some("us".to_owned())).await, one);
+        assert_ne!(identity_with("AWS_ENDPOINT_URL", "http://three.example").await, one);
+        assert_eq!(identity_with("AWS_SECRET_ACCESS_KEY", "other").await, one, "keys are replaced while a run goes on");
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use std::io::{self, Write as _};
 
 /// How lines are compressed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub enum Compression {
     /// Not at all.
     #[default]

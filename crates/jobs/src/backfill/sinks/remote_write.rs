@@ -17,6 +17,7 @@ use crate::backfill::transport::{Credentials, Transport};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Uri, header};
 use jobwright_engine::{Clock, async_trait};
+use serde_json::{Value, json};
 
 /// Sends series to a server that speaks remote write.
 pub struct RemoteWriteSink {
@@ -38,6 +39,10 @@ impl RemoteWriteSink {
 impl Sink for RemoteWriteSink {
     fn describe(&self) -> String {
         format!("remote-write:{}", show(&self.uri))
+    }
+
+    fn identity(&self) -> Value {
+        json!([self.describe(), self.post.identity(&self.uri), self.form()])
     }
 
     fn form(&self) -> Form {

@@ -11,6 +11,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 use object_store::{ClientOptions, ObjectStore, RetryConfig};
+use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -130,6 +131,15 @@ impl Objects {
                 Ok(Arc::new(builder.with_http_connector(Connector(transport)).build().map_err(failed)?))
             }
         }
+    }
+
+    /// Where a bucket is: what is asked for, and what the environment and the file of credentials say of it.
+    pub(crate) async fn server(&self) -> Result<Value, OpenError> {
+        let mut settings = self.settings().await?;
+        settings.retain(|key, _| {
+            ["account_name", "domain", "emulator", "endpoint", "region"].iter().any(|part| key.contains(part))
+        });
+        Ok(json!([self.endpoint, self.region, self.path_style, settings]))
     }
 
     /// What the environment and the file of credentials say; the file counts.
