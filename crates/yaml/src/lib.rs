@@ -15,6 +15,7 @@
 //!
 //! Limits keep documents of strangers from eating memory: on size, depth, and what aliases unfold to.
 
+pub mod emit;
 mod loader;
 mod node;
 mod scalar;
