@@ -14,6 +14,7 @@ use super::target::{Missing, Target};
 use crate::mark::{self, Memory};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -84,6 +85,8 @@ pub(super) enum Next {
     WriteAuthority { new: Option<String>, previous: Vec<Certificate> },
     /// Add these to the bundles of a target.
     Extend { target: usize, certificates: Vec<Certificate> },
+    /// Give up what earlier versions own of a target.
+    Release { target: usize, operations: Vec<Value> },
     /// Wait until all API servers have seen the bundles.
     Settle(Duration),
     /// Make a pair and write it.
@@ -208,6 +211,9 @@ pub(super) fn keeps_authority(trust: &Trust, options: &Options, made: &Made, now
 
 /// Says what comes next about Secrets and bundles.
 pub(super) fn next(trust: &Trust, options: &Options, made: &Made, now: Timestamp) -> Next {
+    if let Some(release) = release(trust) {
+        return release;
+    }
     let verdict = judge(trust, options, made, now);
     if stage(trust, options, made) == Stage::Inject {
         return match trust.whole_pair() {
@@ -283,6 +289,12 @@ fn outgoing(trust: &Trust, next: Option<&Certificate>, now: Timestamp) -> Vec<Ce
     alive(&all, now)
 }
 
+/// The first target of which we own more than we need.
+fn release(trust: &Trust) -> Option<Next> {
+    let mut all = trust.targets.iter().enumerate();
+    all.find_map(|(target, found)| Some(Next::Release { target, operations: found.release_operations()? }))
+}
+
 /// The first target whose bundles lack something.
 fn trust_in(trust: &Trust, required: &[Certificate]) -> Option<Next> {
     let target = trust.targets.iter().position(|target| !target.has(required))?;
@@ -296,10 +308,11 @@ fn settle(trust: &Trust, authority: &Certificate, options: &Options, made: &Made
     // The clock of the server may go ahead of ours: a change was made before it was seen, whatever it says.
     let seen = |target: &&Target| {
         let first = made.seen.get(&target.to_string()).map_or(now, |(_, first)| *first);
-        Some(later(target.changed_at?.min(first), options.settle + FRACTION))
+        // What we own nothing of does not tell when we have changed it.
+        later(target.changed_at.map_or(first, |changed| changed.min(first)), options.settle + FRACTION)
     };
     let here = made.settled_at.filter(|_| !overlapping.is_empty());
-    let until = overlapping.iter().filter_map(seen).chain(here).max()?;
+    let until = overlapping.iter().map(seen).chain(here).max()?;
     let left: Duration = until.duration_since(now).try_into().unwrap_or_default();
     (!left.is_zero() && !options.settle.is_zero()).then_some(Next::Settle(left))
 }

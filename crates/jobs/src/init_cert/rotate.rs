@@ -17,12 +17,13 @@ use super::options::{Options, Stage};
 use super::report::{Action, Report};
 use super::secrets::{self, FIELD_MANAGER};
 use super::target::Target;
-use crate::answer::{is_field_conflict, plain};
+use crate::answer::plain;
 use jiff::Timestamp;
 use jobwright_engine::{Answer, Outage, classify};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams, PostParams};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -157,6 +158,10 @@ impl<'a> Rotation<'a> {
                 let Some(target) = trust.targets.get(target) else { return Ok(Turn::Again) };
                 self.apply(target, &certificates, true).await?;
             }
+            Next::Release { target, operations } => {
+                let Some(target) = trust.targets.get(target) else { return Ok(Turn::Again) };
+                self.release(target, operations).await?;
+            }
             Next::Settle(left) => {
                 self.tell(format!("waiting until every API server trusts the new CA ({:?})", self.options.settle));
                 tokio::time::sleep(left).await;
@@ -235,25 +240,17 @@ impl<'a> Rotation<'a> {
 
     /// Gives a target its bundles.
     async fn apply(&mut self, target: &Target, certificates: &[Certificate], keep: bool) -> Result<(), Mishap> {
-        let targets = observe::targets_of(&self.around.client, target.kind);
-        let patch = Patch::Apply(target.patch(certificates, keep.then(|| self.now())));
-        let doing = || format!("change the bundle of {target}");
-        let mut parameters = PatchParams::apply(FIELD_MANAGER);
-        let applied = match targets.patch(&target.name, &parameters, &patch).await {
-            Err(error) if is_field_conflict(&error) => {
-                if let Some(manager) = target.claimed_by() {
-                    let message = format!(
-                        "the bundle of {target} is applied by `{manager}`, which would put it back: leave `caBundle` \
-                         out of what that applies"
-                    );
-                    return Err(Error::Refused(message).into());
-                }
-                parameters.force = true;
-                targets.patch(&target.name, &parameters, &patch).await
-            }
-            other => other,
-        };
-        applied.map_err(|error| Mishap::new(doing(), error))?;
+        if let Some(manager) = target.claimed_by() {
+            let message = format!(
+                "the bundle of {target} is applied by `{manager}`, which would put it back: leave `caBundle` out of what \
+                 that applies"
+            );
+            return Err(Error::Refused(message).into());
+        }
+        let operations = target.bundle_operations(certificates, keep.then(|| self.now()));
+        if !self.patch(target, operations, &format!("change the bundle of {target}")).await? {
+            return Ok(());
+        }
         self.changed.insert(target.to_string());
         if keep {
             self.made.settled_at = Some(later(self.now(), self.options.settle));
@@ -262,5 +259,32 @@ impl<'a> Rotation<'a> {
             self.tell(format!("{target} trusts nobody else any more"));
         }
         Ok(())
+    }
+
+    /// Gives up what an earlier version owns of a target.
+    async fn release(&self, target: &Target, operations: Vec<Value>) -> Result<(), Mishap> {
+        let doing = format!("give up fields of {target} that a deployer has to be able to remove");
+        self.patch(target, operations, &doing).await.map(|_| ())
+    }
+
+    /// Patches a target as it was read; says whether it was still like that.
+    async fn patch(&self, target: &Target, operations: Vec<Value>, doing: &str) -> Result<bool, Mishap> {
+        let targets = observe::targets_of(&self.around.client, target.kind);
+        let patch = serde_json::from_value(Value::Array(operations))
+            .map_err(|error| Error::Refused(format!("cannot {doing}: {error}")))?;
+        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let failure = match targets.patch(&target.name, &parameters, &Patch::<()>::Json(patch)).await {
+            Ok(_) => return Ok(true),
+            Err(error) => error,
+        };
+        // A test that fails is answered as a patch that makes no sense: what is there by now tells them apart.
+        if matches!(&failure, kube::Error::Api(status) if status.code == 422) {
+            let found = targets.get_opt(&target.name).await;
+            let found = found.map_err(|error| Mishap::new(format!("read {target}"), error))?;
+            if found.is_none_or(|found| found.resource_version().as_deref() != Some(&target.version)) {
+                return Ok(false);
+            }
+        }
+        Err(Mishap::new(doing, failure))
     }
 }

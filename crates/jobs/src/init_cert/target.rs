@@ -66,7 +66,6 @@ impl fmt::Display for Missing {
 pub(super) struct Target {
     pub(super) kind: Kind,
     pub(super) name: String,
-    uid: String,
     pub(super) version: String,
     /// What of it leads to our Service.
     pub(super) entries: Vec<Entry>,
@@ -80,10 +79,9 @@ pub(super) struct Target {
 /// A bundle of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// The name of the webhook, where there are several.
-    name: Option<String>,
+    /// The place and the name of the webhook, where there are several.
+    webhook: Option<(usize, String)>,
     pub(super) bundle: Vec<Certificate>,
-    is_empty: bool,
     /// Whether it holds nothing but certificates that can be read.
     is_whole: bool,
     pub(super) port: u16,
@@ -107,11 +105,10 @@ impl Target {
         let mut target = Self {
             kind,
             name: text(&metadata["name"]),
-            uid: text(&metadata["uid"]),
             version: text(&metadata["resourceVersion"]),
             entries: Vec::new(),
             elsewhere: Vec::new(),
-            changed_at: applied_at(&managers),
+            changed_at: changed_at(&managers),
             managers,
         };
         if let Some(key) = CERT_MANAGER.iter().find(|key| metadata["annotations"].get(**key).is_some()) {
@@ -123,10 +120,10 @@ impl Target {
         let is_ours = |reference: &Value| reference["namespace"] == namespace && reference["name"] == service;
         match kind {
             Kind::Validating | Kind::Mutating => {
-                for webhook in object["webhooks"].as_array().into_iter().flatten() {
+                for (index, webhook) in object["webhooks"].as_array().into_iter().flatten().enumerate() {
                     let (name, client) = (text(&webhook["name"]), &webhook["clientConfig"]);
                     if is_ours(&client["service"]) {
-                        target.entries.push(Entry::read(Some(name), client, &client["service"]));
+                        target.entries.push(Entry::read(Some((index, name)), client, &client["service"]));
                     } else {
                         target.elsewhere.push(name);
                     }
@@ -169,49 +166,56 @@ impl Target {
         self.entries.iter().any(|entry| entry.bundle.iter().any(|other| other != certificate))
     }
 
-    /// The object as it has to be applied so that each bundle has these certificates, and with `keep` also what it has
-    /// that has not expired by then. Applies only to the very object that was read, and creates none.
-    pub(super) fn patch(&self, certificates: &[Certificate], keep: Option<Timestamp>) -> Value {
-        let bundle = |entry: &Entry| {
+    /// The operations of a JSON patch that gives each bundle these certificates, and with `keep` also what it has that has
+    /// not expired by then. They change the values alone, and only of the very object that was read: a server-side apply
+    /// would make us an owner of list entries and structures, which a deployer could then no longer remove.
+    pub(super) fn bundle_operations(&self, certificates: &[Certificate], keep: Option<Timestamp>) -> Vec<Value> {
+        let mut operations = vec![self.is_as_read()];
+        for entry in &self.entries {
             let mut all = keep.map(|now| alive(&entry.bundle, now)).unwrap_or_default();
             for certificate in certificates {
                 if !all.contains(certificate) {
                     all.push(certificate.clone());
                 }
             }
-            json!(STANDARD.encode(write_all(&all)))
-        };
-        let (group, version, kind, _) = self.kind.names();
-        let mut patch = json!({
-            "apiVersion": format!("{group}/{version}"),
-            "kind": kind,
-            "metadata": {"name": self.name, "uid": self.uid, "resourceVersion": self.version},
-        });
-        match self.kind {
-            Kind::Validating | Kind::Mutating => {
-                let webhook = |entry: &Entry| json!({"name": entry.name, "clientConfig": {"caBundle": bundle(entry)}});
-                patch["webhooks"] = self.entries.iter().map(webhook).collect();
-            }
-            Kind::Definition => {
-                for entry in &self.entries {
-                    patch["spec"] = json!({"conversion": {"webhook": {"clientConfig": {"caBundle": bundle(entry)}}}});
+            let client = match (&entry.webhook, self.kind) {
+                (Some((index, name)), _) => {
+                    operations.push(json!({"op": "test", "path": format!("/webhooks/{index}/name"), "value": name}));
+                    format!("/webhooks/{index}/clientConfig")
                 }
-            }
-            Kind::ApiService => {
-                for entry in &self.entries {
-                    patch["spec"] = json!({"caBundle": bundle(entry)});
-                }
-            }
+                (None, Kind::ApiService) => "/spec".to_owned(),
+                (None, _) => "/spec/conversion/webhook/clientConfig".to_owned(),
+            };
+            let bundle = STANDARD.encode(write_all(&all));
+            operations.push(json!({"op": "add", "path": format!("{client}/caBundle"), "value": bundle}));
         }
-        patch
+        operations
     }
 
-    /// Who else applies the bundles of this target again and again, with something in them: nobody can fill them but
-    /// them. Whoever has only written them once may be written over.
-    pub(super) fn claimed_by(&self) -> Option<String> {
-        if self.entries.iter().all(|entry| entry.is_empty) {
+    /// The operations of a JSON patch that gives up what we own of the object and need not own; none if there is no such
+    /// thing. Earlier versions applied bundles, and so own the entries around them: a deployer that removes an entry would
+    /// leave a stump behind that no server accepts. In a definition the value alone is enough for that.
+    pub(super) fn release_operations(&self) -> Option<Vec<Value>> {
+        let needless = |manager: &Value| {
+            let is_ours = manager["manager"] == FIELD_MANAGER && manager.get("subresource").is_none();
+            is_ours && (manager["operation"] == "Apply" || self.kind == Kind::Definition)
+        };
+        let found: Vec<usize> = (0..self.managers.len()).filter(|index| needless(&self.managers[*index])).collect();
+        // Without any manager, the server would begin its books anew.
+        if found.is_empty() || found.len() == self.managers.len() {
             return None;
         }
+        let remove = |index: &usize| json!({"op": "remove", "path": format!("/metadata/managedFields/{index}")});
+        Some(std::iter::once(self.is_as_read()).chain(found.iter().rev().map(remove)).collect())
+    }
+
+    fn is_as_read(&self) -> Value {
+        json!({"op": "test", "path": "/metadata/resourceVersion", "value": self.version})
+    }
+
+    /// Who else applies the bundles of this target again and again: nobody can fill them but them. Whoever has only
+    /// written them once may be written over.
+    pub(super) fn claimed_by(&self) -> Option<String> {
         let applies = self.managers.iter().filter(|entry| entry["operation"] == "Apply");
         let others = applies.filter(|entry| entry["manager"] != FIELD_MANAGER);
         let claims = |fields: &Value| self.entries.iter().any(|entry| owns(self.kind, entry, fields));
@@ -220,26 +224,26 @@ impl Target {
 }
 
 impl Entry {
-    fn read(name: Option<String>, holder: &Value, service: &Value) -> Self {
+    fn read(webhook: Option<(usize, String)>, holder: &Value, service: &Value) -> Self {
         let encoded = holder["caBundle"].as_str().unwrap_or_default();
         let decoded = STANDARD.decode(encoded);
         let (bundle, is_whole) = decoded.as_deref().map_or_else(|_| (Vec::new(), false), read_all);
         let port = service["port"].as_u64().and_then(|port| u16::try_from(port).ok()).unwrap_or(443);
-        Self { name, is_empty: encoded.is_empty(), bundle, is_whole, port }
+        Self { webhook, bundle, is_whole, port }
     }
 }
 
-/// When we have last applied something that changed the object.
-fn applied_at(managers: &[Value]) -> Option<Timestamp> {
-    let ours = managers.iter().find(|entry| entry["manager"] == FIELD_MANAGER && entry["operation"] == "Apply");
-    ours.and_then(|entry| entry["time"].as_str()?.parse().ok())
+/// When we have last changed the object, as far as its books tell.
+fn changed_at(managers: &[Value]) -> Option<Timestamp> {
+    let ours = managers.iter().filter(|entry| entry["manager"] == FIELD_MANAGER);
+    ours.filter_map(|entry| entry["time"].as_str()?.parse().ok()).max()
 }
 
 /// Whether a set of fields has the bundle of an entry in it.
 fn owns(kind: Kind, entry: &Entry, fields: &Value) -> bool {
     let client = match kind {
         Kind::Validating | Kind::Mutating => {
-            let key = format!("k:{}", json!({"name": entry.name}));
+            let key = format!("k:{}", json!({"name": entry.webhook.as_ref().map(|(_, name)| name)}));
             &fields["f:webhooks"][key]["f:clientConfig"]
         }
         Kind::Definition => &fields["f:spec"]["f:conversion"]["f:webhook"]["f:clientConfig"],

@@ -5,6 +5,7 @@
 
 mod bundles;
 mod crash;
+mod deployers;
 pub(crate) mod force;
 mod force_crash;
 mod model;

@@ -3,45 +3,43 @@
 use super::model::NAMESPACE;
 use super::world::{World, options, webhooks};
 use jobwright_jobs::init_cert::{Action, Error, Options, Targets};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const VALIDATING: &str = "ValidatingWebhookConfiguration";
 const MUTATING: &str = "MutatingWebhookConfiguration";
 const REGISTRATION: &str = "admissionregistration.k8s.io/v1";
 
-fn wanted(targets: Targets) -> Options {
+pub(super) fn wanted(targets: Targets) -> Options {
     Options { targets, ..options() }
 }
 
-fn names(names: &[&str]) -> Vec<String> {
+pub(super) fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-async fn definition(world: &World) {
-    world
-        .apply(json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "orders.shop.example"}, "spec": {"group": "shop.example", "scope": "Namespaced",
-            "names": {"kind": "Order", "plural": "orders"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
-            "conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
-                "clientConfig": {"service": {"name": "hook", "namespace": NAMESPACE}}}}}}))
-        .await;
+pub(super) fn definition() -> Value {
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "orders.shop.example"}, "spec": {"group": "shop.example", "scope": "Namespaced",
+        "names": {"kind": "Order", "plural": "orders"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        "conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
+            "clientConfig": {"service": {"name": "hook", "namespace": NAMESPACE}}}}}})
 }
 
-async fn api_service(world: &World, more: serde_json::Value) {
+pub(super) fn api_service(more: Value) -> Value {
     let mut object = json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
         "metadata": {"name": "v1.stock.example"}, "spec": {"group": "stock.example", "version": "v1",
         "groupPriorityMinimum": 1000, "versionPriority": 10, "service": {"name": "hook", "namespace": NAMESPACE}}});
     object["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    world.apply(object).await;
+    object
 }
 
 #[tokio::test(start_paused = true)]
 async fn targets_of_all_kinds_trust_it_through_a_rotation() {
     let world = World::new().await;
     world.apply(webhooks(MUTATING, "shop", &[("a.shop.example", "hook"), ("b.shop.example", "hook")])).await;
-    definition(&world).await;
-    api_service(&world, json!({})).await;
+    world.apply(definition()).await;
+    world.apply(api_service(json!({}))).await;
     let wanted = wanted(Targets {
         validating_webhooks: names(&["shop"]),
         mutating_webhooks: names(&["shop"]),
@@ -114,7 +112,7 @@ async fn what_is_not_ours_to_fill_is_refused_by_name_before_anything_is_made() {
         assert!(world.secret("hook-tls").await.is_none() && world.secret("hook-tls-ca").await.is_none());
     }
     let world = World::empty().await;
-    api_service(&world, json!({"insecureSkipTLSVerify": true})).await;
+    world.apply(api_service(json!({"insecureSkipTLSVerify": true}))).await;
     let wanted = wanted(Targets { api_services: names(&["v1.stock.example"]), ..Targets::default() });
     let error = world.run(&wanted).await.unwrap_err();
     assert!(error.to_string().contains("insecureSkipTLSVerify"), "{error}");

@@ -121,6 +121,13 @@ impl World {
         api.patch(name, &PatchParams::apply(manager).force(), &Patch::Apply(&object)).await.unwrap();
     }
 
+    /// Applies an object as a deployer does that takes nothing away from others.
+    pub(crate) async fn deploy(&self, object: Value) -> Result<(), kube::Error> {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let api = self.api(object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap());
+        api.patch(name, &PatchParams::apply("helm"), &Patch::Apply(&object)).await.map(|_| ())
+    }
+
     pub(crate) async fn get(&self, version: &str, kind: &str, name: &str) -> Value {
         serde_json::to_value(self.api(version, kind).get(name).await.unwrap()).unwrap()
     }
