@@ -51,6 +51,7 @@ const SUITES: &[&[Test]] = &[
     jobs::TESTS,
     webhook::TESTS,
     init_cert::TESTS,
+    init_cert::deployers::TESTS,
     helm::TESTS,
     engine::TESTS,
     deploy::TESTS,

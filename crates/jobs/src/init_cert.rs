@@ -57,6 +57,7 @@ mod inspect;
 mod issue;
 mod job;
 mod key;
+mod objects;
 mod observe;
 mod options;
 mod permissions;

@@ -1,6 +1,8 @@
 //! `init-cert` under load: the real API server asks two pods of ours about every object, fails whatever they do not
 //! answer, and nothing fails while their certificate is rotated again and again.
 
+#[path = "init_cert/deployers.rs"]
+pub(crate) mod deployers;
 #[path = "init_cert/load.rs"]
 mod load;
 

@@ -13,6 +13,7 @@ annotations where it comes and goes with a hook.
 {{- if not .annotations }}
 {{- $rules = concat $rules (list
   (dict "apiGroups" (list "apps") "resources" (list "deployments") "verbs" (list "get" "patch") "resourceNames" (list $root.Release.Name))
+  (dict "apiGroups" (list "apps") "resources" (list "replicasets") "verbs" (list "list"))
   (dict "apiGroups" (list "") "resources" (list "pods") "verbs" (list "list"))
   (dict "apiGroups" (list "") "resources" (list "services") "verbs" (list "get") "resourceNames" (list $root.Release.Name))
   (dict "apiGroups" (list "discovery.k8s.io") "resources" (list "endpointslices") "verbs" (list "list"))

@@ -7,10 +7,14 @@ use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::der_parser::oid;
+use x509_parser::extensions::GeneralName;
 use x509_parser::oid_registry as registry;
 use x509_parser::oid_registry::Oid;
 use x509_parser::prelude::FromDer as _;
 use x509_parser::public_key::PublicKey;
+
+/// No certificate of a webhook has more.
+const MOST_NAMES: usize = 100;
 
 /// A certificate.
 pub(super) type Certificate = CertificateDer<'static>;
@@ -24,6 +28,8 @@ pub(super) struct Facts {
     pub(super) is_self_signed: bool,
     /// Whether a server may use it.
     pub(super) is_for_servers: bool,
+    /// The DNS names that it is for.
+    pub(super) names: Vec<String>,
     /// Why nobody should trust it any more.
     pub(super) weakness: Option<String>,
 }
@@ -72,9 +78,19 @@ pub(super) fn facts(certificate: &Certificate) -> Option<Facts> {
         ends: Timestamp::from_second(parsed.validity().not_after.timestamp()).ok()?,
         is_authority: parsed.is_ca(),
         is_self_signed: parsed.subject() == parsed.issuer(),
+        names: dns_names(&parsed),
         is_for_servers: usage.is_none_or(|usage| usage.value.any || usage.value.server_auth),
         weakness: weakness(&parsed),
     })
+}
+
+fn dns_names(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let Ok(Some(extension)) = certificate.subject_alternative_name() else { return Vec::new() };
+    let names = extension.value.general_names.iter().filter_map(|name| match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        _ => None,
+    });
+    names.take(MOST_NAMES).collect()
 }
 
 /// Those of some certificates that have not expired. What cannot be understood verifies nothing.

@@ -1,18 +1,18 @@
 //! Says what would be done, and does none of it.
 
 use super::Surroundings;
-use super::decide::{self, Made, Trust};
-use super::dial::Dialling;
+use super::decide::{self, Made, Next};
 use super::error::Error;
 use super::force::{self, Prepared};
-use super::inspect::Pair;
+use super::objects::Objects;
 use super::observe::{self, Mishap};
 use super::options::{Options, Stage};
 use super::report::{Action, Report};
-use super::rotate::target_reports;
+use super::rotate::{Rotation, Step, target_reports, unready};
 use super::secrets;
-use super::servers;
+use super::target::Target;
 use jiff::Timestamp;
+use std::sync::Mutex;
 
 /// What [`init_cert`](super::init_cert) would do. Nothing is changed, and nothing is waited for.
 pub async fn check(around: &Surroundings, options: &Options) -> Result<Report, Error> {
@@ -29,7 +29,7 @@ pub async fn check(around: &Surroundings, options: &Options) -> Result<Report, E
     let checked = async {
         match force::prepare(around, options, false).await? {
             Prepared::Needless(report) => Ok(*report),
-            Prepared::Wanted(noticed) => look(around, options, noticed.forced).await.map_err(told),
+            Prepared::Wanted(noticed) => Box::pin(look(around, options, noticed.forced)).await.map_err(told),
         }
     };
     tokio::select! {
@@ -40,7 +40,7 @@ pub async fn check(around: &Surroundings, options: &Options) -> Result<Report, E
 
 async fn look(around: &Surroundings, options: &Options, forced: Option<Timestamp>) -> Result<Report, Mishap> {
     let (now, made) = (around.clock.now(), Made::foreseeing(forced));
-    let trust = observe::trust(&around.client, options, now).await?;
+    let trust = observe::trust(&around.client, options, &mut Objects::default(), now).await?;
     let verdict = decide::judge(&trust, options, &made, now);
     let pair = trust.whole_pair().filter(|pair| pair.works(now));
     // A pair that works is not for the inject stage to change.
@@ -50,22 +50,54 @@ async fn look(around: &Surroundings, options: &Options, forced: Option<Timestamp
         None => verdict,
     };
     if verdict.action != Action::Kept
+        && stage != Stage::Inject
         && let Some(refusal) = trust.pair_secret.as_ref().and_then(secrets::refusal)
     {
         return Err(Error::Refused(refusal).into());
     }
-    let (mut open, mut notes) = (untrusting(&trust, now), Vec::new());
-    if options.stage != Stage::Secret {
-        open.extend(trust.missing.iter().map(|missing| format!("there is no {missing}")));
-        if trust.pair_secret.as_ref().is_some_and(secrets::is_unfinished) {
-            open.push("servers may not have it yet".to_owned());
+    let mut notes: Vec<String> = trust.unready.iter().map(unready).collect();
+    let mut open = Vec::new();
+    match decide::next(&trust, options, &made, now) {
+        Next::Refuse(refusal) => return Err(Error::Refused(refusal).into()),
+        Next::Release => open.extend(trust.all_targets().filter_map(|target| {
+            target.release_operations().map(|_| format!("an earlier version owns more of {target} than its bundle"))
+        })),
+        Next::Extend { certificates, .. } => {
+            let lacking: Vec<_> = trust.targets.iter().filter(|target| !target.has(&certificates)).collect();
+            if let Some(claim) = lacking.iter().find_map(|target| target.refusal()) {
+                return Err(Error::Refused(claim).into());
+            }
+            open.extend(lacking.iter().map(|target| format!("{target} does not trust it")));
         }
-        if let Some(pair) = pair {
-            match &around.dialling {
-                Dialling::With(_) => open.extend(ask(around, options, &trust, pair).await?),
-                Dialling::Not(why) => notes.push(format!("not seen by a handshake: {why}")),
+        // The verdict says so.
+        Next::Conclude
+        | Next::WriteAuthority { .. }
+        | Next::Settle(_)
+        | Next::WritePair
+        | Next::Wait(_)
+        | Next::Trusted => {}
+    }
+    // What servers show matters only once nothing comes before it.
+    let current = pair.zip(trust.pair_secret.as_ref()).filter(|_| verdict.action == Action::Kept);
+    if let Some((pair, secret)) = current {
+        let waiting_for = Mutex::new(String::new());
+        match Rotation::new(around, options, &waiting_for).assess(&trust, pair, secret).await? {
+            Step::Done(more) => notes.extend(more),
+            step => {
+                if let Step::Narrow(targets, _) = &step
+                    && let Some(claim) =
+                        targets.iter().filter_map(|target| trust.targets.get(*target)).find_map(Target::refusal)
+                {
+                    return Err(Error::Refused(claim).into());
+                }
+                open.push(step.to_string());
             }
         }
+    }
+    if options.stage != Stage::Secret {
+        let missing = trust.missing.iter().map(|missing| format!("there is no {missing}"));
+        let missing: Vec<String> = missing.filter(|missing| !open.contains(missing)).collect();
+        open.extend(missing);
     }
     Ok(Report {
         action: verdict.action,
@@ -77,24 +109,4 @@ async fn look(around: &Surroundings, options: &Options, forced: Option<Timestamp
         notes,
         open,
     })
-}
-
-/// Targets whose bundles lack what they should have.
-fn untrusting(trust: &Trust, now: Timestamp) -> Vec<String> {
-    let required = trust.required(now);
-    let lacking = trust.targets.iter().filter(|target| !target.has(&required));
-    lacking.map(|target| format!("{target} does not trust it")).collect()
-}
-
-/// What is not as it should be with the servers.
-async fn ask(around: &Surroundings, options: &Options, trust: &Trust, pair: &Pair) -> Result<Option<String>, Mishap> {
-    let Dialling::With(dialler) = &around.dialling else { return Ok(None) };
-    let (namespace, service) = (&options.namespace, &options.service);
-    let Some(servers) = servers::find(&around.client, namespace, service, &trust.ports()).await? else {
-        return Ok(Some(format!("there is no Service `{service}`")));
-    };
-    let Some(authority) = &pair.authority else { return Ok(None) };
-    let wanted = (&pair.leaf, authority);
-    let shown = servers::ask(&**dialler, &servers.servers, &options.called(), wanted, &around.clock).await;
-    Ok(shown.trouble(!options.deployments.is_empty()))
 }

@@ -5,6 +5,7 @@
 //! API servers have seen that, and only then the pair changes.
 
 use super::certificate::{Certificate, alive, fingerprint, read_all};
+use super::chain::is_for;
 use super::inspect::{Authority, AuthorityState, Pair, PairState};
 use super::issue::later;
 use super::options::{Options, Stage, show};
@@ -14,10 +15,11 @@ use super::target::{Missing, Target};
 use crate::mark::{self, Memory};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+/// More Services than have ever been behind one certificate.
+const MOST_OTHERS: usize = 16;
 /// More than any rotation leaves behind.
 const MOST_PREVIOUS: usize = 16;
 /// Servers write times down without their fractions.
@@ -27,6 +29,8 @@ const FRACTION: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub(super) struct Trust {
     pub(super) targets: Vec<Target>,
+    /// Those that only the release makes ready.
+    pub(super) unready: Vec<Target>,
     pub(super) missing: Vec<Missing>,
     pub(super) pair: PairState,
     pub(super) pair_secret: Option<Secret>,
@@ -83,10 +87,12 @@ pub(super) enum Next {
     Conclude,
     /// Write the Secret of the CA: with a new one, and why, or with more before it.
     WriteAuthority { new: Option<String>, previous: Vec<Certificate> },
-    /// Add these to the bundles of a target.
-    Extend { target: usize, certificates: Vec<Certificate> },
-    /// Give up what earlier versions own of a target.
-    Release { target: usize, operations: Vec<Value> },
+    /// Add these to the bundles of some targets.
+    Extend { targets: Vec<usize>, certificates: Vec<Certificate> },
+    /// Give up what earlier versions own of targets.
+    Release,
+    /// What is wanted contradicts what is there.
+    Refuse(String),
     /// Wait until all API servers have seen the bundles.
     Settle(Duration),
     /// Make a pair and write it.
@@ -130,9 +136,34 @@ impl Trust {
         Memory::of(&secret.metadata, &mark::key("init-cert", &options.secret))?.forced
     }
 
-    /// The ports at which the Service is called.
-    pub(super) fn ports(&self) -> BTreeSet<u16> {
-        self.targets.iter().flat_map(|target| &target.entries).map(|entry| entry.port).collect()
+    /// The ports at which a Service is called.
+    pub(super) fn ports(&self, service: &str) -> BTreeSet<u16> {
+        let entries = self.targets.iter().flat_map(|target| &target.entries);
+        entries.filter(|entry| entry.service == service).map(|entry| entry.port).collect()
+    }
+
+    /// Everything that was read, ready or not.
+    pub(super) fn all_targets(&self) -> impl Iterator<Item = &Target> {
+        self.targets.iter().chain(&self.unready)
+    }
+
+    /// The Services that the pair is for, besides those that are wanted.
+    pub(super) fn other_services(&self, options: &Options) -> Vec<String> {
+        self.whole_pair().map(|pair| options.other_services(&pair.facts.names)).unwrap_or_default()
+    }
+
+    /// The names of the next pair. What the pair before it was for stays, as somebody may still call it by that; whoever
+    /// forces a pair for certain Services alone does so after the release.
+    pub(super) fn names(&self, options: &Options) -> Vec<String> {
+        let mut names = options.names();
+        if options.force && options.stage != Stage::Secret {
+            return names;
+        }
+        let Some(pair) = self.whole_pair() else { return names };
+        for service in options.other_services(&pair.facts.names).into_iter().take(MOST_OTHERS) {
+            names.extend(options.names_among(&pair.facts.names, &service));
+        }
+        names
     }
 
     /// CAs before this one that have not ended.
@@ -211,10 +242,13 @@ pub(super) fn keeps_authority(trust: &Trust, options: &Options, made: &Made, now
 
 /// Says what comes next about Secrets and bundles.
 pub(super) fn next(trust: &Trust, options: &Options, made: &Made, now: Timestamp) -> Next {
-    if let Some(release) = release(trust) {
-        return release;
-    }
     let verdict = judge(trust, options, made, now);
+    if let Some(refusal) = contradiction(trust, options, made, &verdict) {
+        return Next::Refuse(refusal);
+    }
+    if trust.all_targets().any(|target| target.release_operations().is_some()) {
+        return Next::Release;
+    }
     if stage(trust, options, made) == Stage::Inject {
         return match trust.whole_pair() {
             Some(pair) if pair.works(now) => trust_in(trust, &trust.required(now)).unwrap_or(Next::Trusted),
@@ -236,7 +270,10 @@ pub(super) fn next(trust: &Trust, options: &Options, made: &Made, now: Timestamp
     }
     let authority = match fit(trust, options, made, now) {
         Ok(authority) => authority,
-        Err(why) => return Next::WriteAuthority { new: Some(why), previous: outgoing(trust, None, now) },
+        Err(why) => {
+            return unreached(trust, now)
+                .unwrap_or_else(|| Next::WriteAuthority { new: Some(why), previous: outgoing(trust, None, now) });
+        }
     };
     let previous = outgoing(trust, Some(&authority.certificate), now);
     if previous.iter().any(|certificate| !trust.previous.contains(certificate)) {
@@ -289,16 +326,41 @@ fn outgoing(trust: &Trust, next: Option<&Certificate>, now: Timestamp) -> Vec<Ce
     alive(&all, now)
 }
 
-/// The first target of which we own more than we need.
-fn release(trust: &Trust) -> Option<Next> {
-    let mut all = trust.targets.iter().enumerate();
-    all.find_map(|(target, found)| Some(Next::Release { target, operations: found.release_operations()? }))
+/// What is wrong if a new pair is wanted for other Services than the one that is there. Two runs that each know of one
+/// Service would take its names away from the other.
+fn contradiction(trust: &Trust, options: &Options, made: &Made, verdict: &Verdict) -> Option<String> {
+    if verdict.action == Action::Kept || options.force || stage(trust, options, made) != Stage::All {
+        return None;
+    }
+    let pair = trust.whole_pair()?;
+    let others = trust.other_services(options);
+    let lacks = options.names().iter().any(|name| !is_for(&pair.leaf, name));
+    let Options { secret, .. } = options;
+    (lacks && !others.is_empty()).then(|| {
+        let flags: Vec<String> = others.iter().map(|other| format!("--service {other}")).collect();
+        format!(
+            "Secret `{secret}` is for Service `{}` and not for {}: another run would take these names away again; name all \
+             Services (add {}), or pass --force to issue it for {} alone",
+            others.join("`, `"),
+            options.tell_services(),
+            flags.join(" "),
+            options.tell_services(),
+        )
+    })
 }
 
-/// The first target whose bundles lack something.
+/// What would stop to trust a pair that works, if its CA were replaced: its bundles are not ours to fill yet.
+fn unreached(trust: &Trust, now: Timestamp) -> Option<Next> {
+    let vouches = trust.vouches().filter(|_| trust.whole_pair().is_some_and(|pair| pair.works(now)))?;
+    let target = trust.unready.iter().find(|target| target.has_somewhere(vouches))?;
+    Some(Next::Refuse(target.obstacle.clone().unwrap_or_else(|| format!("{target} is not ready"))))
+}
+
+/// The targets whose bundles lack something.
 fn trust_in(trust: &Trust, required: &[Certificate]) -> Option<Next> {
-    let target = trust.targets.iter().position(|target| !target.has(required))?;
-    Some(Next::Extend { target, certificates: required.to_vec() })
+    let lacking = trust.targets.iter().enumerate().filter(|(_, target)| !target.has(required));
+    let targets: Vec<usize> = lacking.map(|(index, _)| index).collect();
+    (!targets.is_empty()).then(|| Next::Extend { targets, certificates: required.to_vec() })
 }
 
 /// How long all API servers may still take to see a CA that is new in a bundle. Where nothing else was trusted before,
@@ -308,11 +370,14 @@ fn settle(trust: &Trust, authority: &Certificate, options: &Options, made: &Made
     // The clock of the server may go ahead of ours: a change was made before it was seen, whatever it says.
     let seen = |target: &&Target| {
         let first = made.seen.get(&target.to_string()).map_or(now, |(_, first)| *first);
-        // What we own nothing of does not tell when we have changed it.
-        later(target.changed_at.map_or(first, |changed| changed.min(first)), options.settle + FRACTION)
+        match target.changed_at {
+            Some(changed) => Some(later(changed.min(first), options.settle + FRACTION)),
+            // What we own nothing of does not tell when it was changed: by this run, or at the latest before it was seen.
+            None => made.settled_at.is_none().then(|| later(first, options.settle)),
+        }
     };
     let here = made.settled_at.filter(|_| !overlapping.is_empty());
-    let until = overlapping.iter().map(seen).chain(here).max()?;
+    let until = overlapping.iter().filter_map(seen).chain(here).max()?;
     let left: Duration = until.duration_since(now).try_into().unwrap_or_default();
     (!left.is_zero() && !options.settle.is_zero()).then_some(Next::Settle(left))
 }

@@ -27,6 +27,7 @@ pub(super) struct MadePair {
     pub(super) certificate: Certificate,
     /// PKCS#8.
     pub(super) key: String,
+    pub(super) names: Vec<String>,
 }
 
 impl MadePair {
@@ -74,7 +75,7 @@ pub(super) fn make_pair(
     let issuer = Issuer::from_ca_cert_der(authority, authority_key).map_err(make)?;
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(make)?;
     let certificate = parameters.signed_by(&key, &issuer).map_err(make)?;
-    let pair = MadePair { certificate: certificate.der().clone(), key: key.serialize_pem() };
+    let pair = MadePair { certificate: certificate.der().clone(), key: key.serialize_pem(), names: names.to_vec() };
     handshake::rehearse(&pair, authority, names, now).map_err(Error::Make)?;
     Ok(pair)
 }

@@ -48,7 +48,12 @@ impl Job for InitCert {
     placed!();
 
     fn inputs(&self) -> Value {
-        let Options { service, secret, targets, deployments, cluster_domain, .. } = &self.options;
+        let Options { services, secret, targets, deployments, cluster_domain, .. } = &self.options;
+        // One Service is what it was before there could be several.
+        let service = match services.as_slice() {
+            [service] => json!(service),
+            services => json!(services),
+        };
         json!({
             "service": service, "secret": secret, "stage": self.options.stage.to_string(),
             "targets": format!("{targets:?}"), "deployments": deployments, "clusterDomain": cluster_domain,

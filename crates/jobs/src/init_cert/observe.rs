@@ -1,20 +1,18 @@
 //! Reads what there is: targets, Secrets, Deployments with their pods.
 
-use super::certificate::Certificate;
+use super::certificate::{Certificate, facts, read_all};
 use super::decide::Trust;
 use super::error::Error;
 use super::inspect::{AuthorityState, PairState, inspect_authority, inspect_pair};
-use super::options::Options;
+use super::objects::Objects;
+use super::options::{Options, Stage};
 use super::rollout;
 use super::secrets;
-use super::target::{Kind, Missing, Target};
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{Pod, Secret};
-use kube::api::{DynamicObject, ListParams};
-use kube::core::{ApiResource, GroupVersionKind};
+use kube::api::ListParams;
 use kube::{Api, Client};
-use serde_json::Value;
 
 /// Something that went wrong while the cluster was looked at or changed.
 #[derive(Debug)]
@@ -37,17 +35,15 @@ impl From<Error> for Mishap {
     }
 }
 
-/// Where the objects of a kind are.
-pub(super) fn targets_of(client: &Client, kind: Kind) -> Api<DynamicObject> {
-    let (group, version, name, plural) = kind.names();
-    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, name), plural);
-    Api::all_with(client.clone(), &resource)
-}
-
-/// Reads Secrets and targets. Targets come first: whoever writes a new CA down does so before bundles get it, so that
-/// what is in a bundle that was read is in a Secret that is read later.
-pub(super) async fn trust(client: &Client, options: &Options, now: Timestamp) -> Result<Trust, Mishap> {
-    let (targets, missing) = targets(client, options).await?;
+/// Reads Secrets, and those targets that are not known yet. Targets come first: whoever writes a new CA down does so before
+/// bundles get it, so that what is in a bundle that was read is in a Secret that is read later.
+pub(super) async fn trust(
+    client: &Client,
+    options: &Options,
+    objects: &mut Objects,
+    now: Timestamp,
+) -> Result<Trust, Mishap> {
+    objects.read(client, options).await?;
     let secrets = Api::<Secret>::namespaced(client.clone(), &options.namespace);
     let get = |name: String| {
         let secrets = secrets.clone();
@@ -58,6 +54,7 @@ pub(super) async fn trust(client: &Client, options: &Options, now: Timestamp) ->
     };
     let pair_secret = get(options.secret.clone()).await?;
     let authority_secret = get(options.authority_secret()).await?;
+    let found = objects.targets(options, &services(options, pair_secret.as_ref()))?;
     let authority = match &authority_secret {
         None => AuthorityState::Missing("is not there".to_owned()),
         Some(secret) => {
@@ -67,7 +64,7 @@ pub(super) async fn trust(client: &Client, options: &Options, now: Timestamp) ->
     };
     let previous = authority_secret.as_ref().map(secrets::previous).unwrap_or_default();
     let mut known: Vec<Certificate> = authority.certificate().into_iter().chain(&previous).cloned().collect();
-    known.extend(targets.iter().flat_map(|target| &target.entries).flat_map(|entry| entry.bundle.clone()));
+    known.extend(found.ready.iter().flat_map(|target| &target.entries).flat_map(|entry| entry.bundle.clone()));
     let name = &options.secret;
     let pair = match &pair_secret {
         None => PairState::Missing(format!("there is no Secret `{name}`")),
@@ -76,54 +73,33 @@ pub(super) async fn trust(client: &Client, options: &Options, now: Timestamp) ->
             other => other,
         },
     };
-    Ok(Trust { targets, missing, pair, pair_secret, authority, authority_secret, previous })
+    Ok(Trust {
+        targets: found.ready,
+        unready: found.unready,
+        missing: found.missing,
+        pair,
+        pair_secret,
+        authority,
+        authority_secret,
+        previous,
+    })
 }
 
-/// The targets that are there, and those that are not.
-async fn targets(client: &Client, options: &Options) -> Result<(Vec<Target>, Vec<Missing>), Mishap> {
-    let service = (options.namespace.as_str(), options.service.as_str());
-    let (mut found, mut missing) = (Vec::<Target>::new(), Vec::new());
-    for (kind, name) in options.targets.names() {
-        let object = targets_of(client, kind).get_opt(name).await;
-        let object = object.map_err(|error| Mishap::new(format!("read {kind} `{name}`"), error))?;
-        let Some(object) = object else {
-            missing.push(Missing::Named(kind, name.to_owned()));
-            continue;
-        };
-        let target = Target::read(kind, &to_value(&object), service).map_err(Error::Refused)?;
-        if target.entries.is_empty() {
-            let (namespace, name) = service;
-            let message = format!("no entry of {target} leads to Service `{name}` in namespace `{namespace}`");
-            return Err(Error::Refused(message).into());
-        }
-        found.push(target);
+/// The Services whose callers have to trust the certificate. Before a release, these are also those that it is for but that
+/// are not wanted any more: until then they are called.
+fn services(options: &Options, secret: Option<&Secret>) -> Vec<String> {
+    let mut services = options.services.clone();
+    if options.stage == Stage::Secret
+        && let Some(secret) = secret
+    {
+        let leaf = read_all(&secrets::pair_data(secret).certificate).0.into_iter().next();
+        let names = leaf.as_ref().and_then(facts).map(|facts| facts.names).unwrap_or_default();
+        services.extend(options.other_services(&names));
     }
-    if let Some(selector) = &options.targets.webhook_selector {
-        let mut selected = Vec::new();
-        for kind in [Kind::Validating, Kind::Mutating] {
-            let list = targets_of(client, kind).list(&ListParams::default().labels(selector)).await;
-            let list = list.map_err(|error| Mishap::new(format!("list {kind}s with `{selector}`"), error))?;
-            for object in list.items {
-                let target = Target::read(kind, &to_value(&object), service).map_err(Error::Refused)?;
-                if !target.entries.is_empty() {
-                    selected.push(target);
-                }
-            }
-        }
-        if selected.is_empty() {
-            missing.push(Missing::Selected(selector.clone()));
-        }
-        selected.retain(|target| !found.iter().any(|known| (known.kind, &known.name) == (target.kind, &target.name)));
-        found.append(&mut selected);
-    }
-    Ok((found, missing))
+    services
 }
 
-fn to_value(object: &DynamicObject) -> Value {
-    serde_json::to_value(object).unwrap_or_default()
-}
-
-/// A Deployment with the pods that it selects; none if it is not there.
+/// A Deployment with its pods: those of its ReplicaSets, whatever labels others have. None if it is not there.
 pub(super) async fn workload(
     client: &Client,
     namespace: &str,
@@ -136,8 +112,12 @@ pub(super) async fn workload(
     let selector = rollout::selector(&deployment).ok_or_else(|| {
         Error::Refused(format!("Deployment `{name}` selects its pods in a way that is not understood"))
     })?;
-    let pods = Api::<Pod>::namespaced(client.clone(), namespace);
-    let list = pods.list(&ListParams::default().labels(&selector)).await;
-    let list = list.map_err(|error| Mishap::new(format!("list the pods of Deployment `{name}`"), error))?;
-    Ok(Some((deployment, list.items)))
+    // Whatever a controller owns has the labels that it selects; not all that has them is owned by it.
+    let parameters = ListParams::default().labels(&selector);
+    let sets = Api::<ReplicaSet>::namespaced(client.clone(), namespace).list(&parameters).await;
+    let sets = sets.map_err(|error| Mishap::new(format!("list the ReplicaSets of Deployment `{name}`"), error))?;
+    let pods = Api::<Pod>::namespaced(client.clone(), namespace).list(&parameters).await;
+    let pods = pods.map_err(|error| Mishap::new(format!("list the pods of Deployment `{name}`"), error))?;
+    let owned = rollout::owned_pods(&deployment, &sets.items, pods.items);
+    Ok(Some((deployment, owned)))
 }

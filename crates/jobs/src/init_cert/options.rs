@@ -14,8 +14,8 @@ const DAY: Duration = Duration::from_hours(24);
 pub struct Options {
     /// The namespace of the Service, the Secrets and the Deployments.
     pub namespace: String,
-    /// The Service by which the API server reaches the webhook.
-    pub service: String,
+    /// The Services by which the API server reaches the webhook: one, or several that share the Secret.
+    pub services: Vec<String>,
     /// The Secret that the server mounts: `tls.crt`, `tls.key`, `ca.crt`.
     pub secret: String,
     /// The Secret of the CA, which nobody mounts; `SECRET-ca` if none.
@@ -142,7 +142,7 @@ impl Options {
     pub fn new(namespace: &str, service: &str, secret: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
-            service: service.to_owned(),
+            services: vec![service.to_owned()],
             secret: secret.to_owned(),
             authority_secret: None,
             stage: Stage::All,
@@ -167,23 +167,60 @@ impl Options {
         self.authority_secret.clone().unwrap_or_else(|| format!("{}-ca", self.secret))
     }
 
-    /// The names by which the Service is called.
+    /// The names by which the Services are called.
     pub fn names(&self) -> Vec<String> {
-        let Self { service, namespace, .. } = self;
-        let mut names = vec![service.clone(), format!("{service}.{namespace}"), format!("{service}.{namespace}.svc")];
-        names.extend(self.cluster_domain.as_ref().map(|domain| format!("{service}.{namespace}.svc.{domain}")));
+        let mut names: Vec<String> = Vec::new();
+        for name in self.services.iter().flat_map(|service| self.names_of(service)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         names
     }
 
-    /// The name by which the API server calls the Service.
-    pub(super) fn called(&self) -> String {
-        format!("{}.{}.svc", self.service, self.namespace)
+    fn names_of(&self, service: &str) -> Vec<String> {
+        let namespace = &self.namespace;
+        let mut names = vec![service.to_owned(), format!("{service}.{namespace}"), self.called(service)];
+        names.extend(self.cluster_domain.as_ref().map(|domain| format!("{}.{domain}", self.called(service))));
+        names
+    }
+
+    /// The name by which the API server calls a Service.
+    pub(super) fn called(&self, service: &str) -> String {
+        format!("{service}.{}.svc", self.namespace)
+    }
+
+    /// The Services of the namespace that are among these names, but not wanted.
+    pub(super) fn other_services(&self, names: &[String]) -> Vec<String> {
+        let end = format!(".{}.svc", self.namespace);
+        let services = names.iter().filter_map(|name| name.strip_suffix(&end));
+        let others = services.filter(|service| jobwright_engine::is_identifier(service));
+        others.filter(|service| !self.services.iter().any(|wanted| wanted == service)).map(str::to_owned).collect()
+    }
+
+    /// Those of some names by which a Service is called, whatever the domain of the cluster is.
+    pub(super) fn names_among(&self, names: &[String], service: &str) -> Vec<String> {
+        let called = self.called(service);
+        let full = format!("{called}.");
+        let short = [service.to_owned(), format!("{service}.{}", self.namespace), called];
+        names.iter().filter(|name| short.contains(name) || name.starts_with(&full)).cloned().collect()
+    }
+
+    /// The Services, in words.
+    pub(super) fn tell_services(&self) -> String {
+        let quoted: Vec<String> = self.services.iter().map(|service| format!("`{service}`")).collect();
+        let word = if quoted.len() == 1 { "Service" } else { "Services" };
+        format!("{word} {}", quoted.join(", "))
     }
 
     /// Says what cannot work, before anything is looked at.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |message: String| Err(Error::Options(message));
-        for (what, name) in [("service", &self.service), ("namespace", &self.namespace)] {
+        if self.services.is_empty() {
+            return refuse("a certificate needs a Service by which it is called".to_owned());
+        }
+        let services = self.services.iter().map(|service| ("service", service));
+        for (what, name) in services.chain([("namespace", &self.namespace)]) {
             if !jobwright_engine::is_identifier(name) {
                 return refuse(format!("`{name}` cannot be the name of a {what}"));
             }
@@ -301,8 +338,9 @@ mod tests {
         for (part, change) in [
             (
                 "`-hook` cannot be the name of a service",
-                (|options| "-hook".clone_into(&mut options.service)) as fn(&mut Options),
+                (|options| options.services = vec!["-hook".to_owned()]) as fn(&mut Options),
             ),
+            ("needs a Service", |options| options.services.clear()),
             ("cannot be the name of a namespace", |options| options.namespace.clear()),
             ("cannot be the name of an object", |options| options.deployments = vec!["a b".to_owned()]),
             ("cannot be the domain", |options| options.cluster_domain = Some(".local".to_owned())),
@@ -327,6 +365,21 @@ mod tests {
             Options { cluster_domain: Some("cluster.local".to_owned()), ..Options::new("shop", "hook", "tls") };
         assert_eq!(options.names(), ["hook", "hook.shop", "hook.shop.svc", "hook.shop.svc.cluster.local"]);
         assert_eq!(options.authority_secret(), "tls-ca");
+        let both = Options { services: vec!["hook".to_owned(), "stock".to_owned()], ..Options::new("shop", "", "tls") };
+        assert_eq!(both.names(), ["hook", "hook.shop", "hook.shop.svc", "stock", "stock.shop", "stock.shop.svc"]);
+        let found: Vec<String> = [
+            "old",
+            "old.shop",
+            "old.shop.svc",
+            "old.shop.svc.cluster.local",
+            "hook.shop.svc",
+            "a.b.shop.svc",
+            "old.other.svc",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        assert_eq!(both.other_services(&found), ["old"]);
+        assert_eq!(both.names_among(&found, "old"), found[..4]);
     }
 
     #[test]

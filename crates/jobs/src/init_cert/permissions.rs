@@ -35,18 +35,21 @@ pub fn permissions(options: &Options, dialling: &Dialling, only_look: bool) -> B
     if options.stage == Stage::Secret {
         return wanted.into_set();
     }
-    if !only_look && !options.deployments.is_empty() {
+    if !options.deployments.is_empty() {
         let names: Vec<&str> = options.deployments.iter().map(String::as_str).collect();
-        wanted.add_named("apps", "deployments", &["get", "patch"], &names);
-        wanted.add("", "pods", &["list"]);
+        wanted.add_named("apps", "deployments", patch, &names);
+        wanted.add("apps", "replicasets", &["list"]);
     }
-    if let Dialling::With(dialler) = dialling {
-        wanted.add_named("", "services", &["get"], &[&options.service]);
-        wanted.add("discovery.k8s.io", "endpointslices", &["list"]);
-        if dialler.forwards_ports() {
-            // The client asks by GET, which counts as `get`, or as `create` where that is more than a read.
-            wanted.add("", "pods/portforward", &["get", "create"]);
-        }
+    // Whether they are asked or not: who is behind the Services decides whether the earlier CA may go.
+    let services: Vec<&str> = options.services.iter().map(String::as_str).collect();
+    wanted.add_named("", "services", &["get"], &services);
+    wanted.add("discovery.k8s.io", "endpointslices", &["list"]);
+    wanted.add("", "pods", &["list"]);
+    if let Dialling::With(dialler) = dialling
+        && dialler.forwards_ports()
+    {
+        // The client asks by GET, which counts as `get`, or as `create` where that is more than a read.
+        wanted.add("", "pods/portforward", &["get", "create"]);
     }
     wanted.into_set()
 }
@@ -73,6 +76,7 @@ mod tests {
             "resources: [secrets]\n  verbs: [create]\n",
             "resources: [deployments]\n  resourceNames: [hook]\n  verbs: [get, patch]\n",
             "resources: [validatingwebhookconfigurations]\n  resourceNames: [shop]\n  verbs: [get, patch]\n",
+            "resources: [replicasets]\n  verbs: [list]\n",
             "resources: [services]\n  resourceNames: [hook]\n  verbs: [get]\n",
         ] {
             assert!(all.contains(part), "{part} is not in\n{all}");

@@ -5,11 +5,13 @@ use super::issue::later;
 use super::secrets::FIELD_MANAGER;
 use crate::readiness::{self, Readiness};
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::ResourceExt as _;
 use kube::core::Selector;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// On pods: the fingerprint of the certificate for which they were restarted.
@@ -75,12 +77,45 @@ pub(super) fn is_proven(pods: &[Pod], stamp: &Stamp) -> bool {
     living(pods).all(|pod| stamp.is_loaded_by(pod, CLOCKS_DIFFER))
 }
 
+/// Those of some pods that belong to a Deployment: by their owners, as labels may be on anything.
+pub(super) fn owned_pods(deployment: &Deployment, sets: &[ReplicaSet], pods: Vec<Pod>) -> Vec<Pod> {
+    let owner = |metadata: &ObjectMeta| controller(metadata).map(|controller| controller.uid.clone());
+    let uid = deployment.metadata.uid.clone();
+    let sets = sets.iter().filter(|set| uid.is_some() && owner(&set.metadata) == uid);
+    let sets: BTreeSet<String> = sets.filter_map(|set| set.metadata.uid.clone()).collect();
+    pods.into_iter().filter(|pod| owner(&pod.metadata).is_some_and(|owner| sets.contains(&owner))).collect()
+}
+
+fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
+    metadata.owner_references.iter().flatten().find(|reference| reference.controller == Some(true))
+}
+
+/// Whether a pod only stands by: the pod of a Job without the Secret serves nobody, though its labels may put it behind the
+/// Service. Our own is such a pod.
+pub(super) fn is_bystander(pod: &Pod, secret: &str) -> bool {
+    let is_of_job = controller(&pod.metadata).is_some_and(|owner| owner.kind == "Job");
+    is_of_job && !serde_json::to_value(&pod.spec).is_ok_and(|spec| refers_to(&spec, secret))
+}
+
+/// Whether a part of a pod refers to a Secret, as a volume or for its environment.
+fn refers_to(part: &Value, secret: &str) -> bool {
+    match part {
+        Value::Object(fields) => fields.iter().any(|(key, value)| match key.as_str() {
+            "secretName" => value == secret,
+            "secret" | "secretRef" | "secretKeyRef" => value["name"] == secret || refers_to(value, secret),
+            _ => refers_to(value, secret),
+        }),
+        Value::Array(items) => items.iter().any(|item| refers_to(item, secret)),
+        _ => false,
+    }
+}
+
 fn living(pods: &[Pod]) -> impl Iterator<Item = &Pod> + Clone {
     let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
     pods.iter().filter(move |pod| !matches!(phase(pod).as_str(), "Succeeded" | "Failed"))
 }
 
-/// Says how a Deployment stands to a pair. `pods` are those that it selects.
+/// Says how a Deployment stands to a pair. `pods` are its own.
 pub(super) fn judge(deployment: &Deployment, pods: &[Pod], stamp: &Stamp) -> Rollout {
     let living = living(pods);
     let proven = is_proven(pods, stamp);

@@ -1,9 +1,11 @@
 //! Carries it out: looks, asks what comes next, does it, and looks again, until nothing is left. It takes no decisions
 //! about trust; it knows nothing that is not in the cluster, but what it has itself made.
 
+mod assess;
 mod evidence;
 mod serve;
 
+pub(super) use assess::Step;
 pub(super) use serve::target_reports;
 
 use super::Surroundings;
@@ -12,6 +14,7 @@ use super::decide::{self, Made, Next, Trust};
 use super::error::Error;
 use super::inspect::AuthorityState;
 use super::issue::{later, make_authority, make_pair};
+use super::objects::{Objects, targets_of};
 use super::observe::{self, Mishap};
 use super::options::{Options, Stage};
 use super::report::{Action, Report};
@@ -47,6 +50,7 @@ enum Turn {
 pub(super) struct Rotation<'a> {
     around: &'a Surroundings,
     options: &'a Options,
+    objects: Objects,
     made: Made,
     /// What was decided about the pair first.
     verdict: Option<decide::Verdict>,
@@ -66,6 +70,7 @@ impl<'a> Rotation<'a> {
         Self {
             around,
             options,
+            objects: Objects::default(),
             made: Made::default(),
             verdict: None,
             restarted: BTreeSet::new(),
@@ -135,7 +140,7 @@ impl<'a> Rotation<'a> {
 
     async fn turn(&mut self) -> Result<Turn, Mishap> {
         let now = self.now();
-        let trust = observe::trust(&self.around.client, self.options, now).await?;
+        let trust = observe::trust(&self.around.client, self.options, &mut self.objects, now).await?;
         self.made.see(&trust.targets, now);
         let verdict = decide::judge(&trust, self.options, &self.made, now);
         if verdict.action != Action::Kept && decide::stage(&trust, self.options, &self.made) != Stage::Inject {
@@ -143,6 +148,9 @@ impl<'a> Rotation<'a> {
                 return Err(Error::Refused(refusal).into());
             }
             self.verdict.get_or_insert(verdict);
+        }
+        for target in &trust.unready {
+            self.tell(format!("{} is left to the inject stage", unready(target)));
         }
         for target in &trust.targets {
             for name in &target.elsewhere {
@@ -154,17 +162,22 @@ impl<'a> Rotation<'a> {
             Next::WriteAuthority { new, previous } => {
                 self.write_authority(&trust, new.as_deref(), &previous).await?;
             }
-            Next::Extend { target, certificates } => {
-                let Some(target) = trust.targets.get(target) else { return Ok(Turn::Again) };
-                self.apply(target, &certificates, true).await?;
+            Next::Refuse(refusal) => return Err(Error::Refused(refusal).into()),
+            Next::Extend { targets, certificates } => {
+                for target in targets.into_iter().filter_map(|target| trust.targets.get(target)) {
+                    self.apply(target, &certificates, true).await?;
+                }
             }
-            Next::Release { target, operations } => {
-                let Some(target) = trust.targets.get(target) else { return Ok(Turn::Again) };
-                self.release(target, operations).await?;
+            Next::Release => {
+                for target in trust.all_targets() {
+                    self.release(target).await?;
+                }
             }
             Next::Settle(left) => {
                 self.tell(format!("waiting until every API server trusts the new CA ({:?})", self.options.settle));
                 tokio::time::sleep(left).await;
+                // The pair comes next: everybody has to trust it still.
+                self.objects.forget_all();
             }
             Next::WritePair => self.write_pair(&trust).await?,
             Next::Wait(what) => return Ok(Turn::Wait(what)),
@@ -185,7 +198,8 @@ impl<'a> Rotation<'a> {
             return Err(Error::Refused(refusal).into());
         }
         let now = self.now();
-        let Options { service, authority_validity, .. } = self.options;
+        let Options { services, authority_validity, .. } = self.options;
+        let service = services.first().map(String::as_str).unwrap_or_default();
         let made = new.map(|_| make_authority(service, *authority_validity, now)).transpose()?;
         let mut secret = secrets::with_authority(found, (&self.options.namespace, &name), made.as_ref(), previous);
         if let Some((key, text)) = self.memory.clone().filter(|_| found.is_none()) {
@@ -203,7 +217,7 @@ impl<'a> Rotation<'a> {
         let AuthorityState::Whole(authority) = &trust.authority else { return Ok(()) };
         let Options { secret: name, namespace, validity, again, .. } = self.options;
         let signer = (&authority.certificate, &authority.key);
-        let pair = make_pair(&self.options.names(), *validity, signer, self.now())?;
+        let pair = make_pair(&trust.names(self.options), *validity, signer, self.now())?;
         let found = trust.pair_secret.as_ref();
         // Any new pair answers all forced deploys so far.
         let asked = (again.as_deref(), trust.forced(self.options));
@@ -216,6 +230,11 @@ impl<'a> Rotation<'a> {
         }
         let reason = self.verdict.as_ref().map(|verdict| verdict.reason.clone()).unwrap_or_default();
         self.tell(format!("Secret `{name}` has a new certificate: {reason}"));
+        for other in trust.other_services(self.options) {
+            if pair.names.iter().any(|name| *name == self.options.called(&other)) {
+                self.tell(format!("the certificate stays valid for Service `{other}`, which is not named"));
+            }
+        }
         Ok(())
     }
 
@@ -240,12 +259,8 @@ impl<'a> Rotation<'a> {
 
     /// Gives a target its bundles.
     async fn apply(&mut self, target: &Target, certificates: &[Certificate], keep: bool) -> Result<(), Mishap> {
-        if let Some(manager) = target.claimed_by() {
-            let message = format!(
-                "the bundle of {target} is applied by `{manager}`, which would put it back: leave `caBundle` out of what \
-                 that applies"
-            );
-            return Err(Error::Refused(message).into());
+        if let Some(refusal) = target.refusal() {
+            return Err(Error::Refused(refusal).into());
         }
         let operations = target.bundle_operations(certificates, keep.then(|| self.now()));
         if !self.patch(target, operations, &format!("change the bundle of {target}")).await? {
@@ -261,22 +276,27 @@ impl<'a> Rotation<'a> {
         Ok(())
     }
 
-    /// Gives up what an earlier version owns of a target.
-    async fn release(&self, target: &Target, operations: Vec<Value>) -> Result<(), Mishap> {
+    /// Gives up what we own of a target and need not own.
+    async fn release(&mut self, target: &Target) -> Result<(), Mishap> {
+        let Some(operations) = target.release_operations() else { return Ok(()) };
         let doing = format!("give up fields of {target} that a deployer has to be able to remove");
         self.patch(target, operations, &doing).await.map(|_| ())
     }
 
     /// Patches a target as it was read; says whether it was still like that.
-    async fn patch(&self, target: &Target, operations: Vec<Value>, doing: &str) -> Result<bool, Mishap> {
-        let targets = observe::targets_of(&self.around.client, target.kind);
+    async fn patch(&mut self, target: &Target, operations: Vec<Value>, doing: &str) -> Result<bool, Mishap> {
+        let targets = targets_of(&self.around.client, target.kind);
         let patch = serde_json::from_value(Value::Array(operations))
             .map_err(|error| Error::Refused(format!("cannot {doing}: {error}")))?;
         let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         let failure = match targets.patch(&target.name, &parameters, &Patch::<()>::Json(patch)).await {
-            Ok(_) => return Ok(true),
+            Ok(object) => {
+                self.objects.put(target.kind, &object);
+                return Ok(true);
+            }
             Err(error) => error,
         };
+        self.objects.forget(target);
         // A test that fails is answered as a patch that makes no sense: what is there by now tells them apart.
         if matches!(&failure, kube::Error::Api(status) if status.code == 422) {
             let found = targets.get_opt(&target.name).await;
@@ -287,4 +307,9 @@ impl<'a> Rotation<'a> {
         }
         Err(Mishap::new(doing, failure))
     }
+}
+
+/// Why a target is left to a later stage.
+pub(super) fn unready(target: &Target) -> String {
+    target.obstacle.clone().unwrap_or_else(|| format!("{target} is not ready"))
 }

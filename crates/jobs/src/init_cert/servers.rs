@@ -4,13 +4,14 @@ use super::certificate::Certificate;
 use super::dial::{Dialler, Peer};
 use super::handshake::{Served, shake_hands};
 use super::observe::Mishap;
+use super::rollout::{self, Stamp};
 use futures::StreamExt as _;
 use jobwright_engine::{Answer, Clock, classify};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use kube::core::Selector;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -29,6 +30,24 @@ pub(super) struct Servers {
     pub(super) servers: Vec<(Peer, bool)>,
 }
 
+/// Who is behind a Service.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Backends {
+    pub(super) servers: Servers,
+    /// The pods that may serve; none if they are not known.
+    pub(super) pods: Option<Vec<Pod>>,
+}
+
+impl Backends {
+    /// Whether every server is a pod that has surely started with a pair.
+    pub(super) fn are_proven(&self, stamp: &Stamp) -> bool {
+        let Some(pods) = &self.pods else { return false };
+        let names: BTreeSet<String> = pods.iter().map(ResourceExt::name_any).collect();
+        let is_known = |peer: &Peer| matches!(peer, Peer::Server { pod: Some(pod), .. } if names.contains(pod));
+        self.servers.servers.iter().all(|(peer, _)| is_known(peer)) && rollout::is_proven(pods, stamp)
+    }
+}
+
 /// What servers have shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shown {
@@ -40,13 +59,16 @@ pub(super) struct Shown {
     pub(super) silent: Vec<(Peer, bool, String)>,
 }
 
-/// Finds the servers of a Service, at the ports by which targets call it.
+/// Finds out who is behind a Service, at the ports by which targets call it. None if there is no such Service.
+///
+/// A pod of a Job that has not got the Secret serves nobody, whatever its labels say.
 pub(super) async fn find(
     client: &Client,
     namespace: &str,
     name: &str,
     ports: &BTreeSet<u16>,
-) -> Result<Option<Servers>, Mishap> {
+    secret: &str,
+) -> Result<Option<Backends>, Mishap> {
     let services = Api::<Service>::namespaced(client.clone(), namespace);
     let found = services.get_opt(name).await.map_err(|error| Mishap::new(format!("read Service `{name}`"), error))?;
     let Some(service) = found else { return Ok(None) };
@@ -54,25 +76,31 @@ pub(super) async fn find(
     let parameters = ListParams::default().labels(&format!("kubernetes.io/service-name={name}"));
     let listed = slices.list(&parameters).await;
     let listed = listed.map_err(|error| Mishap::new(format!("list the endpoints of Service `{name}`"), error))?;
-    Ok(Some(read(&service, &listed.items, ports)))
+    let mut servers = read(&service, &listed.items, ports);
+    let pods = pods(client, namespace, &service).await?;
+    let (bystanders, pods) = match pods {
+        Some(pods) => {
+            let (bystanders, pods): (Vec<_>, Vec<_>) =
+                pods.into_iter().partition(|pod| rollout::is_bystander(pod, secret));
+            (bystanders.iter().map(ResourceExt::name_any).collect(), Some(pods))
+        }
+        None => (BTreeSet::new(), None),
+    };
+    servers
+        .servers
+        .retain(|(peer, _)| !matches!(peer, Peer::Server { pod: Some(pod), .. } if bystanders.contains(pod)));
+    Ok(Some(Backends { servers, pods }))
 }
 
-/// The pods behind a Service; none if it does not select any, or they may not be read.
-pub(super) async fn pods(client: &Client, namespace: &str, name: &str) -> Result<Option<Vec<Pod>>, Mishap> {
-    let permitted = |doing: String, error: kube::Error| match classify(&error) {
-        Answer::Refused => Ok(None),
-        _ => Err(Mishap::new(doing, error)),
-    };
-    let service = match Api::<Service>::namespaced(client.clone(), namespace).get_opt(name).await {
-        Ok(service) => service,
-        Err(error) => return permitted(format!("read Service `{name}`"), error),
-    };
-    let selector = service.and_then(|service| service.spec?.selector).filter(|selector| !selector.is_empty());
+/// The pods that a Service selects; none if it does not select any, or they may not be read.
+async fn pods(client: &Client, namespace: &str, service: &Service) -> Result<Option<Vec<Pod>>, Mishap> {
+    let selector = service.spec.as_ref().and_then(|spec| spec.selector.clone()).filter(|selector| !selector.is_empty());
     let Some(selector) = selector.map(Selector::from_iter) else { return Ok(None) };
     let parameters = ListParams::default().labels_from(&selector);
     match Api::<Pod>::namespaced(client.clone(), namespace).list(&parameters).await {
         Ok(pods) => Ok(Some(pods.items)),
-        Err(error) => permitted(format!("list the pods of Service `{name}`"), error),
+        Err(error) if classify(&error) == Answer::Refused => Ok(None),
+        Err(error) => Err(Mishap::new(format!("list the pods of Service `{}`", service.name_any()), error)),
     }
 }
 
@@ -147,13 +175,13 @@ pub(super) async fn ask(
 }
 
 impl Shown {
-    /// What is not as it should be, in words; none if everything is. Whoever is not ready and says nothing has started
-    /// with the pair, where `started_later`.
-    pub(super) fn trouble(&self, started_later: bool) -> Option<String> {
+    /// What is not as it should be, in words; none if everything is. Whoever is not ready and says nothing does not matter
+    /// if it `has_started` with the pair.
+    pub(super) fn trouble(&self, has_started: impl Fn(&Peer) -> bool) -> Option<String> {
         if let Some((peer, what)) = self.wrong.first() {
             return Some(format!("{peer}: {what}"));
         }
-        let matters = self.silent.iter().find(|(_, is_ready, _)| *is_ready || !started_later);
+        let matters = self.silent.iter().find(|(peer, is_ready, _)| *is_ready || !has_started(peer));
         matters.map(|(peer, _, why)| format!("{peer}: {why}"))
     }
 }
@@ -196,14 +224,27 @@ mod tests {
     }
 
     #[test]
+    fn a_service_may_have_addresses_of_version_6_alone() {
+        let service = json!({"metadata": {"name": "hook"}, "spec": {"clusterIP": "fd00::9", "clusterIPs": ["fd00::9"],
+            "ipFamilies": ["IPv6"], "ports": [{"port": 443, "targetPort": 8443}]}});
+        let slice = json!({"metadata": {"name": "hook-1"}, "addressType": "IPv6", "ports": [{"name": "", "port": 8443}],
+            "endpoints": [{"addresses": ["fd00:1::7"], "targetRef": {"kind": "Pod", "name": "a"}}]});
+        let slices = [serde_json::from_value(slice).unwrap()];
+        let found = read(&serde_json::from_value(service).unwrap(), &slices, &BTreeSet::from([443]));
+        assert_eq!(found.services, [Peer::Service("[fd00::9]:443".parse().unwrap())]);
+        let server = Peer::Server { pod: Some("a".to_owned()), address: "[fd00:1::7]:8443".parse().unwrap() };
+        assert_eq!(found.servers, [(server, true)]);
+    }
+
+    #[test]
     fn who_is_not_ready_and_silent_matters_only_if_it_may_have_an_older_pair() {
         let peer = |name: &str| Peer::Server { pod: Some(name.to_owned()), address: "10.0.0.1:1".parse().unwrap() };
         let mut shown = Shown { right: 1, silent: vec![(peer("a"), false, "gone".to_owned())], ..Shown::default() };
-        assert_eq!(shown.trouble(true), None);
-        assert_eq!(shown.trouble(false), Some("pod `a`: gone".to_owned()));
+        assert_eq!(shown.trouble(|_| true), None);
+        assert_eq!(shown.trouble(|_| false), Some("pod `a`: gone".to_owned()));
         shown.silent[0].1 = true;
-        assert_eq!(shown.trouble(true), Some("pod `a`: gone".to_owned()));
+        assert_eq!(shown.trouble(|_| true), Some("pod `a`: gone".to_owned()));
         shown.wrong.push((peer("b"), "it serves another".to_owned()));
-        assert_eq!(shown.trouble(true), Some("pod `b`: it serves another".to_owned()));
+        assert_eq!(shown.trouble(|_| true), Some("pod `b`: it serves another".to_owned()));
     }
 }

@@ -67,8 +67,10 @@ pub(super) struct Target {
     pub(super) kind: Kind,
     pub(super) name: String,
     pub(super) version: String,
-    /// What of it leads to our Service.
+    /// What of it leads to our Services.
     pub(super) entries: Vec<Entry>,
+    /// Why its bundles are not ours to fill.
+    pub(super) obstacle: Option<String>,
     /// The names of entries that lead elsewhere.
     pub(super) elsewhere: Vec<String>,
     /// When we have last changed it, by the clock of the server.
@@ -84,6 +86,8 @@ pub(super) struct Entry {
     pub(super) bundle: Vec<Certificate>,
     /// Whether it holds nothing but certificates that can be read.
     is_whole: bool,
+    /// The Service that it leads to, and the port at which that is called.
+    pub(super) service: String,
     pub(super) port: u16,
 }
 
@@ -98,8 +102,8 @@ impl fmt::Display for Target {
 }
 
 impl Target {
-    /// Reads an object. The error is why its bundle is not ours to fill.
-    pub(super) fn read(kind: Kind, object: &Value, (namespace, service): (&str, &str)) -> Result<Self, String> {
+    /// Reads an object, in which these Services are ours.
+    pub(super) fn read(kind: Kind, object: &Value, (namespace, services): (&str, &[String])) -> Self {
         let metadata = &object["metadata"];
         let managers = metadata["managedFields"].as_array().cloned().unwrap_or_default();
         let mut target = Self {
@@ -108,16 +112,13 @@ impl Target {
             version: text(&metadata["resourceVersion"]),
             entries: Vec::new(),
             elsewhere: Vec::new(),
+            obstacle: None,
             changed_at: changed_at(&managers),
             managers,
         };
-        if let Some(key) = CERT_MANAGER.iter().find(|key| metadata["annotations"].get(**key).is_some()) {
-            return Err(format!(
-                "{target} has its bundle from cert-manager (annotation {key}): two would fight over it; take the \
-                 annotation away, or leave the certificate to cert-manager"
-            ));
-        }
-        let is_ours = |reference: &Value| reference["namespace"] == namespace && reference["name"] == service;
+        let is_ours = |reference: &Value| {
+            reference["namespace"] == namespace && services.iter().any(|service| reference["name"] == **service)
+        };
         match kind {
             Kind::Validating | Kind::Mutating => {
                 for (index, webhook) in object["webhooks"].as_array().into_iter().flatten().enumerate() {
@@ -141,13 +142,24 @@ impl Target {
                     target.entries.push(Entry::read(None, spec, &spec["service"]));
                 }
                 if spec["insecureSkipTLSVerify"] == true && !target.entries.is_empty() {
-                    return Err(format!(
+                    target.obstacle = Some(format!(
                         "{target} skips verification (insecureSkipTLSVerify): a bundle is refused until that is gone"
                     ));
                 }
             }
         }
-        Ok(target)
+        if let Some(key) = CERT_MANAGER.iter().find(|key| metadata["annotations"].get(**key).is_some()) {
+            target.obstacle = Some(format!(
+                "{target} has its bundle from cert-manager (annotation {key}): two would fight over it; take the \
+                 annotation away, or leave the certificate to cert-manager"
+            ));
+        }
+        target
+    }
+
+    /// Whether a bundle of it has this.
+    pub(super) fn has_somewhere(&self, certificate: &Certificate) -> bool {
+        self.entries.iter().any(|entry| entry.bundle.contains(certificate))
     }
 
     /// Whether every bundle of it has all of these.
@@ -213,9 +225,18 @@ impl Target {
         json!({"op": "test", "path": "/metadata/resourceVersion", "value": self.version})
     }
 
+    /// Why nobody but its deployer can fill its bundles.
+    pub(super) fn refusal(&self) -> Option<String> {
+        let manager = self.claimed_by()?;
+        Some(format!(
+            "the bundle of {self} is applied by `{manager}`, which would put it back: leave `caBundle` out of what that \
+             applies"
+        ))
+    }
+
     /// Who else applies the bundles of this target again and again: nobody can fill them but them. Whoever has only
     /// written them once may be written over.
-    pub(super) fn claimed_by(&self) -> Option<String> {
+    fn claimed_by(&self) -> Option<String> {
         let applies = self.managers.iter().filter(|entry| entry["operation"] == "Apply");
         let others = applies.filter(|entry| entry["manager"] != FIELD_MANAGER);
         let claims = |fields: &Value| self.entries.iter().any(|entry| owns(self.kind, entry, fields));
@@ -229,7 +250,7 @@ impl Entry {
         let decoded = STANDARD.decode(encoded);
         let (bundle, is_whole) = decoded.as_deref().map_or_else(|_| (Vec::new(), false), read_all);
         let port = service["port"].as_u64().and_then(|port| u16::try_from(port).ok()).unwrap_or(443);
-        Self { webhook, bundle, is_whole, port }
+        Self { webhook, bundle, is_whole, service: text(&service["name"]), port }
     }
 }
 

@@ -4,12 +4,17 @@
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
 mod bundles;
+mod calls;
 mod crash;
+mod decisions;
 mod deployers;
 pub(crate) mod force;
 mod force_crash;
 mod model;
+mod neighbours;
 mod openssl;
+mod rollouts;
+mod stages;
 mod stories;
 mod targets;
 pub(crate) mod world;

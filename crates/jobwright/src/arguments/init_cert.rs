@@ -11,9 +11,9 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub(crate) struct InitCert {
-    /// The Service by which the API server reaches the webhook
-    #[arg(long, value_name = "NAME")]
-    pub(crate) service: String,
+    /// The Service by which the API server reaches the webhook; several that share the Secret are all named
+    #[arg(long, value_name = "NAME", required = true, num_args = 1.., value_delimiter = ',')]
+    pub(crate) service: Vec<String>,
     /// The Secret that the server mounts: tls.crt, tls.key, ca.crt
     #[arg(long, value_name = "NAME")]
     pub(crate) secret: String,

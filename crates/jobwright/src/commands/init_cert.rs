@@ -52,7 +52,8 @@ fn options(arguments: &arguments::InitCert, namespace: &str) -> Options {
         mark: arguments.mark.clone(),
         only_if_forced: arguments.if_forced,
         lock: arguments.lock.clone(),
-        ..Options::new(namespace, &arguments.service, &arguments.secret)
+        services: arguments.service.clone(),
+        ..Options::new(namespace, "", &arguments.secret)
     }
 }
 

@@ -14,6 +14,9 @@ use serde::Deserialize;
 pub struct InitCert {
     /// The Service by which the API server reaches the webhook
     pub service: String,
+    /// Further Services that share the Secret
+    #[serde(default)]
+    pub services: Vec<String>,
     /// The Secret that the server mounts: `tls.crt`, `tls.key`, `ca.crt`
     pub secret: String,
     /// The Secret of the CA, which no pod mounts; `SECRET-ca` by default
@@ -70,6 +73,7 @@ impl InitCert {
             authority_validity: period(self.ca_validity, Options::AUTHORITY_VALIDITY),
             renew_before: self.renew_before.map_or_else(RenewBefore::default, |renewal| renewal.0),
             settle: period(self.settle, Options::SETTLE),
+            services: std::iter::once(&self.service).chain(&self.services).cloned().collect(),
             ..Options::new(namespace, &self.service, &self.secret)
         }
     }

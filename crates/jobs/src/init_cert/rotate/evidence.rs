@@ -5,9 +5,10 @@ use super::super::decide::Trust;
 use super::super::dial::{Dialling, Peer};
 use super::super::inspect::Pair;
 use super::super::observe::{self, Mishap};
+use super::super::options::Options;
 use super::super::rollout::{self, Rollout, Stamp};
 use super::super::secrets;
-use super::super::servers::{self, Shown};
+use super::super::servers::{self, Backends, Shown};
 use super::Rotation;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, Secret};
@@ -32,13 +33,15 @@ pub(super) enum Asked {
 }
 
 /// Whether every server presents the pair.
+#[derive(Debug)]
 pub(super) struct Proof {
     pub(super) is_safe: bool,
     pub(super) notes: Vec<String>,
 }
 
 /// Deployments that are rolled out.
-pub(super) struct Workloads {
+#[derive(Debug)]
+pub(in crate::init_cert) struct Workloads {
     pub(super) deployments: BTreeMap<String, Deployment>,
     /// The Deployment of each pod.
     pub(super) pods: BTreeMap<String, String>,
@@ -76,51 +79,78 @@ pub(super) fn stamp(pair: &Pair, secret: &Secret) -> Stamp {
     }
 }
 
+/// What is behind the Services that are there.
+pub(super) type Behind = Vec<(String, Option<Backends>)>;
+
 impl Rotation<'_> {
+    /// Finds out who is behind each Service.
+    pub(super) async fn behind(&self, trust: &Trust) -> Result<Behind, Mishap> {
+        let Options { services, namespace, secret, .. } = self.options;
+        let mut behind = Vec::new();
+        for service in services {
+            let found = servers::find(&self.around.client, namespace, service, &trust.ports(service), secret).await?;
+            behind.push((service.clone(), found));
+        }
+        Ok(behind)
+    }
+
     /// Asks every server once what it presents.
     pub(super) async fn ask(&self, trust: &Trust, pair: &Pair, workloads: &Workloads) -> Result<Asked, Mishap> {
         let dialler = match &self.around.dialling {
             Dialling::With(dialler) => dialler,
             Dialling::Not(why) => return Ok(Asked::Seen(Seen::Unasked(why.clone()))),
         };
-        let (service, namespace) = (&self.options.service, &self.options.namespace);
-        let Some(servers) = servers::find(&self.around.client, namespace, service, &trust.ports()).await? else {
-            return Ok(Asked::Nobody(format!("there is no Service `{service}`")));
-        };
-        if servers.servers.is_empty() {
-            let nobody = Asked::Nobody(format!("there is no server behind Service `{service}`"));
-            return Ok(if workloads.want_servers() { nobody } else { Asked::Seen(Seen::Verified) });
-        }
         let Some(authority) = &pair.authority else { return Ok(Asked::Nobody("no CA signs the pair".to_owned())) };
-        let (name, wanted, clock) = (self.options.called(), (&pair.leaf, authority), &self.around.clock);
-        let shown = servers::ask(&**dialler, &servers.servers, &name, wanted, clock).await;
-        if let Some(trouble) = shown.trouble(!workloads.deployments.is_empty()) {
-            return Ok(Asked::Trouble(trouble, shown));
-        }
-        if dialler.reaches_services() {
-            let services: Vec<(Peer, bool)> = servers.services.into_iter().map(|peer| (peer, true)).collect();
-            let shown = servers::ask(&**dialler, &services, &name, wanted, clock).await;
-            if let Some(trouble) = shown.trouble(true) {
-                return Ok(Asked::Trouble(trouble, Shown::default()));
+        let (wanted, clock) = ((&pair.leaf, authority), &self.around.clock);
+        let has_started =
+            |peer: &Peer| matches!(peer, Peer::Server { pod: Some(pod), .. } if workloads.pods.contains_key(pod));
+        for (service, backends) in self.behind(trust).await? {
+            let Some(Backends { servers, .. }) = backends else {
+                return Ok(Asked::Nobody(format!("there is no Service `{service}`")));
+            };
+            if servers.servers.is_empty() {
+                if workloads.want_servers() {
+                    return Ok(Asked::Nobody(format!("there is no server behind Service `{service}`")));
+                }
+                continue;
+            }
+            let name = self.options.called(&service);
+            let shown = servers::ask(&**dialler, &servers.servers, &name, wanted, clock).await;
+            if let Some(trouble) = shown.trouble(has_started) {
+                return Ok(Asked::Trouble(trouble, shown));
+            }
+            if dialler.reaches_services() {
+                let services: Vec<(Peer, bool)> = servers.services.into_iter().map(|peer| (peer, true)).collect();
+                let shown = servers::ask(&**dialler, &services, &name, wanted, clock).await;
+                if let Some(trouble) = shown.trouble(|_| true) {
+                    return Ok(Asked::Trouble(trouble, Shown::default()));
+                }
             }
         }
         Ok(Asked::Seen(Seen::Verified))
     }
 
-    /// Judges whether every server presents the pair. Without a handshake, its pods have to have started with it: those of
-    /// the Deployments, or where none are named those behind the Service.
-    pub(super) async fn prove(&self, seen: Seen, stamp: &Stamp, workloads: &Workloads) -> Result<Proof, Mishap> {
+    /// Judges whether every server presents the pair. Without a handshake, every pod has to have started with it: those of
+    /// the Deployments, and those behind the Services, whoever they belong to.
+    pub(super) async fn prove(
+        &self,
+        trust: &Trust,
+        seen: Seen,
+        stamp: &Stamp,
+        workloads: &Workloads,
+    ) -> Result<Proof, Mishap> {
         let why = match seen {
             Seen::Verified => return Ok(Proof { is_safe: true, notes: Vec::new() }),
             Seen::Unasked(why) => why,
         };
-        let is_safe = if self.options.deployments.is_empty() {
-            let (namespace, service) = (&self.options.namespace, &self.options.service);
-            let pods = servers::pods(&self.around.client, namespace, service).await?;
-            pods.is_some_and(|pods| rollout::is_proven(&pods, stamp))
-        } else {
-            workloads.proven
+        // Without a Service nobody is called; without a Deployment either, nothing is known.
+        let is_named = !self.options.deployments.is_empty();
+        let are_proven = |backends: &Option<Backends>| match backends {
+            Some(backends) => backends.are_proven(stamp),
+            None => is_named,
         };
+        let behind = self.behind(trust).await?;
+        let is_safe = workloads.proven && behind.iter().all(|(_, backends)| are_proven(backends));
         Ok(Proof { is_safe, notes: vec![format!("not seen by a handshake: {why}")] })
     }
 
@@ -134,7 +164,7 @@ impl Rotation<'_> {
             workloads.add(name, deployment, &pods, proven);
         }
         match self.ask(trust, pair, &workloads).await? {
-            Asked::Seen(seen) => Ok(self.prove(seen, &stamp, &workloads).await?.is_safe),
+            Asked::Seen(seen) => Ok(self.prove(trust, seen, &stamp, &workloads).await?.is_safe),
             Asked::Nobody(_) | Asked::Trouble(..) => Ok(false),
         }
     }

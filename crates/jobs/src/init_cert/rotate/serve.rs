@@ -1,4 +1,4 @@
-//! The second half: servers get the pair, are seen to show it, and then nobody else is trusted any more.
+//! The second half: carries out what was assessed, until servers have the pair and nobody else is trusted any more.
 
 use super::super::certificate::Certificate;
 use super::super::decide::{self, Trust};
@@ -6,17 +6,16 @@ use super::super::dial::Peer;
 use super::super::error::Error;
 use super::super::inspect::Pair;
 use super::super::issue::later;
-use super::super::observe::{self, Mishap};
+use super::super::observe::Mishap;
 use super::super::options::Stage;
 use super::super::report::{Action, Report, TargetReport};
-use super::super::rollout::{self, Rollout, Stamp};
+use super::super::rollout::{self, Stamp};
 use super::super::secrets;
 use super::super::servers::Shown;
 use super::super::target::Missing;
-use super::evidence::{Asked, Proof, Seen, Workloads, stamp};
-use super::{Rotation, Turn};
+use super::evidence::{Workloads, stamp};
+use super::{Rotation, Step, Turn, unready};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch};
 use std::slice::from_ref;
 use std::time::Duration;
@@ -25,55 +24,45 @@ use std::time::Duration;
 const RELOAD: Duration = Duration::from_secs(15);
 
 impl Rotation<'_> {
-    /// The pair is there and trusted: see to it that servers have it, and that nobody else is trusted any longer.
+    /// The pair is there and trusted: sees to it that servers have it, and that nobody else is trusted any longer.
     pub(super) async fn serve(&mut self, trust: &Trust) -> Result<Turn, Mishap> {
         let Some((pair, secret)) = trust.whole_pair().zip(trust.pair_secret.as_ref()) else { return Ok(Turn::Again) };
-        if self.options.stage == Stage::Secret {
-            return Ok(self.done(trust, pair, Vec::new()));
+        let step = self.assess(trust, pair, secret).await?;
+        if !matches!(step, Step::Mend { .. }) {
+            self.wrong_since = None;
         }
-        if let Some(missing) = trust.missing.first() {
-            return Ok(Turn::Wait(format!("there is no {missing}")));
-        }
+        let waiting = step.to_string();
         let stamp = stamp(pair, secret);
-        let workloads = match self.roll_out(&stamp).await? {
-            Ok(workloads) => workloads,
-            Err(waiting) => return Ok(Turn::Wait(waiting)),
-        };
-        let seen = match self.see(trust, pair, &stamp, &workloads).await? {
-            Ok(seen) => seen,
-            Err(waiting) => return Ok(Turn::Wait(waiting)),
-        };
-        // Somebody else has begun to rotate meanwhile, and finishes it.
-        if trust.is_under_way() {
-            return Ok(self.done(trust, pair, vec!["another rotation has begun".to_owned()]));
-        }
-        let proof = self.prove(seen, &stamp, &workloads).await?;
-        self.finish(trust, pair, secret, proof).await
-    }
-
-    /// Restarts Deployments that have to be, and says what has to be waited for.
-    async fn roll_out(&mut self, stamp: &Stamp) -> Result<Result<Workloads, String>, Mishap> {
-        let mut workloads = Workloads::default();
-        let mut waiting = None;
-        for name in &self.options.deployments {
-            let found = observe::workload(&self.around.client, &self.options.namespace, name).await?;
-            let Some((deployment, pods)) = found else {
-                waiting.get_or_insert(format!("there is no Deployment `{name}`"));
-                continue;
-            };
-            match rollout::judge(&deployment, &pods, stamp) {
-                Rollout::Restart => {
-                    self.restart(name, &deployment, stamp, "it may have loaded the certificate of before").await?;
-                    waiting.get_or_insert(format!("Deployment `{name}` was restarted"));
+        match step {
+            Step::Done(notes) => {
+                // After a long wait, what was read then may have been changed by others.
+                if self.objects.is_old() && self.options.stage != Stage::Secret {
+                    self.objects.forget_all();
+                    return Ok(Turn::Again);
                 }
-                Rollout::Waiting(what) => {
-                    waiting.get_or_insert(format!("Deployment `{name}`: {what}"));
-                }
-                Rollout::Failed(reason) => return Err(Error::Rollout { deployment: name.clone(), reason }.into()),
-                Rollout::Done { proven } => workloads.add(name, deployment, &pods, proven),
+                return Ok(self.done(trust, pair, notes));
             }
+            Step::Wait(_) => return Ok(Turn::Wait(waiting)),
+            Step::Restart(all) => {
+                for (name, deployment) in all {
+                    self.restart(&name, &deployment, &stamp, "it may have loaded the certificate of before").await?;
+                }
+                return Ok(Turn::Wait(waiting));
+            }
+            Step::Stuck { deployment, reason } => return Err(Error::Rollout { deployment, reason }.into()),
+            Step::Mend { shown, workloads, .. } => {
+                self.mend(&shown, &stamp, &workloads).await?;
+                return Ok(Turn::Wait(waiting));
+            }
+            Step::Forget => self.forget_previous(trust).await?,
+            Step::Narrow(targets, authority) => {
+                for target in targets.into_iter().filter_map(|target| trust.targets.get(target)) {
+                    self.apply(target, from_ref(&authority), false).await?;
+                }
+            }
+            Step::Finish => self.put(&self.options.secret, Some(secret), &secrets::finished(secret)).await?,
         }
-        Ok(waiting.map_or(Ok(workloads), Err))
+        Ok(Turn::Again)
     }
 
     async fn restart(&mut self, name: &str, deployment: &Deployment, stamp: &Stamp, why: &str) -> Result<(), Mishap> {
@@ -84,27 +73,6 @@ impl Rotation<'_> {
         self.restarted.insert(name.to_owned());
         self.tell(format!("Deployment `{name}` is restarted: {why}"));
         Ok(())
-    }
-
-    /// Asks every server what it shows; the error is what has to be waited for.
-    async fn see(
-        &mut self,
-        trust: &Trust,
-        pair: &Pair,
-        stamp: &Stamp,
-        workloads: &Workloads,
-    ) -> Result<Result<Seen, String>, Mishap> {
-        match self.ask(trust, pair, workloads).await? {
-            Asked::Seen(seen) => {
-                self.wrong_since = None;
-                Ok(Ok(seen))
-            }
-            Asked::Nobody(waiting) => Ok(Err(waiting)),
-            Asked::Trouble(trouble, shown) => {
-                self.mend(&shown, stamp, workloads).await?;
-                Ok(Err(trouble))
-            }
-        }
     }
 
     /// Restarts what has shown something else for a while, once: it may have started with what its node had then.
@@ -158,30 +126,8 @@ impl Rotation<'_> {
         self.put(&name, Some(found), &secrets::with_authority(Some(found), place, None, &[])).await
     }
 
-    /// Removes every other CA from bundles, if that is known to be safe, and marks the rotation as finished.
-    async fn finish(&mut self, trust: &Trust, pair: &Pair, secret: &Secret, proof: Proof) -> Result<Turn, Mishap> {
-        let Some(authority) = &pair.authority else { return Ok(Turn::Again) };
-        let Proof { is_safe, mut notes } = proof;
-        if is_safe && trust.authority_secret.is_some() && !trust.previous.is_empty() {
-            self.forget_previous(trust).await?;
-            return Ok(Turn::Again);
-        }
-        if is_safe {
-            if let Some(target) = trust.targets.iter().find(|target| !target.is(from_ref(authority))) {
-                self.apply(target, from_ref(authority), false).await?;
-                return Ok(Turn::Again);
-            }
-        } else if trust.targets.iter().any(|target| target.has_besides(authority)) {
-            notes.push("bundles still trust what they have trusted before, too".to_owned());
-        }
-        if secrets::is_unfinished(secret) {
-            self.put(&self.options.secret, Some(secret), &secrets::finished(secret)).await?;
-            return Ok(Turn::Again);
-        }
-        Ok(self.done(trust, pair, notes))
-    }
-
-    fn done(&mut self, trust: &Trust, pair: &Pair, notes: Vec<String>) -> Turn {
+    fn done(&mut self, trust: &Trust, pair: &Pair, mut notes: Vec<String>) -> Turn {
+        notes.extend(trust.unready.iter().map(|target| format!("{} (left to the inject stage)", unready(target))));
         let verdict = self.verdict.take();
         let kept = || decide::Verdict { action: Action::Kept, reason: format!("valid until {}", pair.ends) };
         let decide::Verdict { action, reason } = verdict.unwrap_or_else(kept);
@@ -204,10 +150,10 @@ pub(in crate::init_cert) fn target_reports(
     authority: Option<&Certificate>,
     is_changed: impl Fn(&str) -> bool,
 ) -> Vec<TargetReport> {
-    let found = trust.targets.iter().map(|target| TargetReport {
+    let found = trust.all_targets().map(|target| TargetReport {
         kind: target.kind.to_string(),
         name: target.name.clone(),
-        injected: authority.is_some_and(|authority| target.has(from_ref(authority))),
+        injected: !target.entries.is_empty() && authority.is_some_and(|authority| target.has(from_ref(authority))),
         changed: is_changed(&target.to_string()),
     });
     let missing = trust.missing.iter().filter_map(|missing| match missing {

@@ -25,7 +25,7 @@ fn target(trusted: &[&Certificate]) -> Target {
     let bundle = base64::engine::general_purpose::STANDARD.encode(write_all(trusted.iter().copied()));
     let object = json!({"metadata": {"name": "shop", "uid": "u", "resourceVersion": "1"}, "webhooks": [
         {"name": "a.shop.example", "clientConfig": {"caBundle": bundle, "service": {"name": "hook", "namespace": "shop"}}}]});
-    Target::read(Kind::Validating, &object, ("shop", "hook")).unwrap()
+    Target::read(Kind::Validating, &object, ("shop", &["hook".to_owned()]))
 }
 
 /// What there is: a pair, a CA, older ones, and what is trusted.
@@ -43,6 +43,7 @@ fn trust(pair: Option<&PairData>, ca: Option<&Ca>, previous: &[&Certificate], tr
         .collect();
     Trust {
         targets: vec![target(trusted)],
+        unready: Vec::new(),
         missing: Vec::new(),
         pair: pair.map_or_else(
             || super::super::inspect::PairState::Missing("there is no Secret `hook-tls`".to_owned()),
@@ -98,7 +99,7 @@ fn a_wiped_or_foreign_bundle_is_filled_again_and_the_pair_stays() {
         let trust = trust(Some(&ca.usual_pair()), Some(&ca), &[], &trusted);
         assert_eq!(told(&trust, &options()).0, Action::Kept);
         let step = next(&trust, &options(), &Made::default(), now());
-        assert_eq!(step, Next::Extend { target: 0, certificates: vec![ca.certificate.clone()] });
+        assert_eq!(step, Next::Extend { targets: vec![0], certificates: vec![ca.certificate.clone()] });
     }
 }
 
@@ -113,7 +114,7 @@ fn a_new_ca_is_trusted_everywhere_before_anybody_shows_what_it_vouches_for() {
     assert_eq!(step, Next::WriteAuthority { new: Some("a new CA was asked for".to_owned()), previous });
     let written = trust(Some(&pair), Some(&new), &[&old.certificate], &[&old.certificate]);
     let both = vec![new.certificate.clone(), old.certificate.clone()];
-    assert_eq!(next(&written, &wanted, &made, now()), Next::Extend { target: 0, certificates: both });
+    assert_eq!(next(&written, &wanted, &made, now()), Next::Extend { targets: vec![0], certificates: both });
     let extended = trust(Some(&pair), Some(&new), &[&old.certificate], &[&old.certificate, &new.certificate]);
     made.settled_at = Some(later(now(), options().settle));
     assert_eq!(next(&extended, &wanted, &made, now()), Next::Settle(options().settle));
@@ -162,5 +163,33 @@ fn the_inject_stage_changes_no_pair() {
     }
     let there = trust(Some(&ca.usual_pair()), Some(&ca), &[], &[]);
     let step = next(&there, &wanted, &Made::default(), now());
-    assert_eq!(step, Next::Extend { target: 0, certificates: vec![ca.certificate] });
+    assert_eq!(step, Next::Extend { targets: vec![0], certificates: vec![ca.certificate] });
+}
+
+#[test]
+fn a_ca_that_is_not_valid_yet_or_any_more_signs_nothing_and_another_one_is_made() {
+    let (early, late) =
+        (Ca::new(DAY * 3650, later(now(), DAY)), Ca::new(DAY * 30, "2026-01-01T12:00:00Z".parse().unwrap()));
+    for (ca, begins, reason, why) in [
+        (
+            early,
+            later(now(), DAY),
+            "not valid before 2026-03-02T11:00:00Z",
+            "the CA is not valid before 2026-03-02T11:00:00Z",
+        ),
+        (
+            late,
+            "2026-01-01T12:00:00Z".parse().unwrap(),
+            "expired on 2026-01-31T12:00:00Z",
+            "the CA expired on 2026-01-31T12:00:00Z",
+        ),
+    ] {
+        let pair = ca.pair(DAY * 365, begins);
+        let trust = trust(Some(&pair), Some(&ca), &[], &[&ca.certificate]);
+        assert_eq!(told(&trust, &options()), (Action::Renewed, reason.to_owned()));
+        match next(&trust, &options(), &Made::default(), now()) {
+            Next::WriteAuthority { new: Some(found), .. } => assert_eq!(found, why),
+            other => panic!("{other:?}"),
+        }
+    }
 }

@@ -52,7 +52,7 @@ proptest! {
             prop_assert!(pair.works(now()));
         }
         let trust = Trust {
-            targets: Vec::new(), missing: Vec::new(), pair, pair_secret: None, authority, authority_secret: None,
+            targets: Vec::new(), unready: Vec::new(), missing: Vec::new(), pair, pair_secret: None, authority, authority_secret: None,
             previous: known,
         };
         let verdict = judge(&trust, &options(), &Made::default(), now());

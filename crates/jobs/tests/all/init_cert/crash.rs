@@ -4,9 +4,10 @@
 //! The judge is the model of servers, which sees every write and knows nothing of the code under test.
 
 use super::model::{NAMESPACE, SECRET, covers};
-use super::world::{World, options};
+use super::targets::{api_service, definition, names};
+use super::world::{World, options, webhooks};
 use jobwright_drydock::{Call, Fault, Faults, When};
-use jobwright_jobs::init_cert::{Dialling, Options, RenewBefore, init_cert};
+use jobwright_jobs::init_cert::{Dialling, Error, Options, RenewBefore, Targets, init_cert};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -30,6 +31,8 @@ enum Scene {
     Reload,
     /// A new CA is asked for, and nobody can be asked what it shows.
     Unseen,
+    /// A new CA is asked for, and objects of all kinds trust it.
+    Kinds,
 }
 
 /// What goes wrong in a play.
@@ -47,6 +50,10 @@ enum Disturbance {
     Fault {
         call: usize,
         fault: Fault,
+    },
+    /// The process is told to end at a call, as by SIGTERM, and another one started once it has.
+    Signal {
+        call: usize,
     },
     /// A call comes late, and another run does all of its work meanwhile: neither waits for the other.
     Late {
@@ -72,6 +79,15 @@ impl Scene {
                 let world = World::running().await;
                 World { dialling: Dialling::Not("nobody answers here".to_owned()), ..world }
             }
+            Self::Kinds => {
+                let world = World::new().await;
+                all_kinds(&world).await;
+                world.model.look_at_all_kinds();
+                world.run(&with_all_kinds()).await.unwrap();
+                world.pass(Duration::from_hours(1)).await;
+                world.begin().await;
+                world
+            }
             Self::Forced | Self::Leaf => World::running().await,
         }
     }
@@ -79,6 +95,7 @@ impl Scene {
     fn options(self) -> Options {
         match self {
             Self::Create => options(),
+            Self::Kinds => Options { force: true, ..with_all_kinds() },
             Self::Forced | Self::Unseen => Options { force: true, ..options() },
             Self::Reload => Options { force: true, deployments: Vec::new(), ..options() },
             Self::Leaf => {
@@ -87,6 +104,30 @@ impl Scene {
             Self::Both => Options { renew_before: RenewBefore::Left(DAY * 330), ..options() },
         }
     }
+}
+
+/// Objects of the other kinds.
+async fn all_kinds(world: &World) {
+    world
+        .apply(webhooks(
+            "MutatingWebhookConfiguration",
+            "shop",
+            &[("a.shop.example", "hook"), ("b.shop.example", "hook")],
+        ))
+        .await;
+    world.apply(definition()).await;
+    world.apply(api_service(serde_json::json!({}))).await;
+}
+
+fn with_all_kinds() -> Options {
+    let targets = Targets {
+        validating_webhooks: names(&["shop"]),
+        mutating_webhooks: names(&["shop"]),
+        definitions: names(&["orders.shop.example"]),
+        api_services: names(&["v1.stock.example"]),
+        webhook_selector: None,
+    };
+    Options { targets, ..options() }
 }
 
 /// Plays a scene, and gives the calls that were made.
@@ -102,7 +143,7 @@ async fn play(scene: Scene, disturbance: &Disturbance) -> Result<Vec<Call>, Stri
         Disturbance::Late { call } => {
             world.faults.on(|_| true).skip(call - 1).times(1).fail(Fault::Slow(LATE));
         }
-        Disturbance::None { .. } => {}
+        Disturbance::None { .. } | Disturbance::Signal { .. } => {}
     }
     let calls = world.faults.clone();
     let is_alone = !matches!(disturbance, Disturbance::Late { .. } | Disturbance::None { lock: false });
@@ -119,10 +160,21 @@ async fn play(scene: Scene, disturbance: &Disturbance) -> Result<Vec<Call>, Stri
         let (first, second) = tokio::join!(run, second);
         first.and(second).map_err(|error| error.to_string())?;
     } else {
+        let signalled = async {
+            let Disturbance::Signal { call } = disturbance else { return std::future::pending().await };
+            while calls.calls().len() < *call {
+                world.pass(Duration::from_millis(1)).await;
+            }
+            first.cancellation.cancel();
+            // Longer than anything that is still recorded after a signal.
+            world.pass(Duration::from_secs(15)).await;
+        };
         let ended = tokio::select! {
             result = run => Some(result),
             () = calls.stopped() => None,
+            () = signalled => return Err("it does not end".to_owned()),
         };
+        let ended = ended.filter(|result| !matches!(result, Err(Error::Cancelled)));
         if let Some(result) = ended {
             result.map_err(|error| error.to_string())?;
         } else {
@@ -184,6 +236,7 @@ fn play_all(scene: Scene, lock: bool, disturb: impl Fn(&[Call]) -> Vec<Disturban
                     if let Err(problem) = run(disturbance) {
                         let at = match disturbance {
                             Disturbance::Stop { call, .. }
+                            | Disturbance::Signal { call }
                             | Disturbance::Fault { call, .. }
                             | Disturbance::Late { call } => calls[call - 1].to_string(),
                             Disturbance::None { .. } => String::new(),
@@ -219,6 +272,11 @@ fn at_writes(calls: &[Call]) -> Vec<Disturbance> {
     stops.filter(|stop| has_time() || writes(stop)).collect()
 }
 
+/// Signals at each call.
+fn signals(calls: &[Call]) -> Vec<Disturbance> {
+    (1..=calls.len()).map(|call| Disturbance::Signal { call }).collect()
+}
+
 /// One fault at each write and at the first read of each kind, all faults in turn; every fault at every call, where
 /// there is the time for it.
 fn faults(calls: &[Call]) -> Vec<Disturbance> {
@@ -228,6 +286,7 @@ fn faults(calls: &[Call]) -> Vec<Disturbance> {
         Fault::Internal,
         Fault::TimeOut(When::After),
         Fault::Disconnect(When::After),
+        Fault::Hang(When::After),
     ];
     let mut seen = std::collections::BTreeSet::new();
     let mut points = Vec::new();
@@ -266,6 +325,24 @@ fn a_fault_at_any_call_changes_nothing() {
     let (calls, points) = play_all(Scene::Forced, true, faults);
     println!("{calls} calls, {points} faults");
     assert!(points >= 15, "{points}");
+}
+
+#[test]
+fn a_signal_at_any_call_ends_a_run_that_the_next_one_goes_on_with() {
+    for scene in [Scene::Forced, Scene::Kinds] {
+        let (calls, points) = play_all(scene, true, signals);
+        println!("{scene:?}: {calls} calls, {points} signals");
+        assert!(points >= 30, "{points}");
+    }
+}
+
+#[test]
+fn targets_of_all_kinds_survive_a_stop_and_a_fault_at_any_write() {
+    let (calls, stops) = play_all(Scene::Kinds, true, at_writes);
+    let (_, points) = play_all(Scene::Kinds, true, faults);
+    println!("{calls} calls, stopped at {stops} points, {points} faults");
+    // Two changes of each target, and what a definition gives up after each.
+    assert!(stops >= 12 && points >= 25, "{stops} {points}");
 }
 
 #[test]
