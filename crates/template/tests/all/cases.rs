@@ -30,3 +30,8 @@ fn check(cases: &str, helpers: &str, values: &str) {
 fn given_templates_render_as_with_helm() {
     check(include_str!("go/given.jsonl"), include_str!("go/given.tpl"), include_str!("go/given.yaml"));
 }
+
+#[test]
+fn every_function_and_verb_does_what_it_does_in_helm() {
+    check(include_str!("go/more.jsonl"), include_str!("go/given.tpl"), include_str!("go/given.yaml"));
+}

@@ -31,7 +31,7 @@ fn structure(heap: &mut Heap, type_name: &'static str, is_pointer: bool, fields:
 
 /// The context of a release `rel` of a chart `demo`.
 pub(crate) fn context(heap: &mut Heap, json: &serde_json::Value) -> Value {
-    let dot = heap.map(MapType::Any);
+    let dot = heap.map(MapType::Values("chartutil.Values"));
     let values = values(heap, json);
     heap.set(dot, "Values", values);
     let release = heap.map(MapType::Any);

@@ -213,18 +213,7 @@ fn means_something(text: &str) -> bool {
     let is_other_scalar = !matches!(crate::scalar::resolve(text), crate::Value::String(_));
     let is_special = matches!(
         text,
-        "<<" | ".inf"
-            | ".Inf"
-            | ".INF"
-            | "+.inf"
-            | "+.Inf"
-            | "+.INF"
-            | "-.inf"
-            | "-.Inf"
-            | "-.INF"
-            | ".nan"
-            | ".NaN"
-            | ".NAN"
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf" | "-.INF" | ".nan" | ".NaN" | ".NAN"
     );
     is_other_scalar || is_special || is_base_60(text) || is_timestamp(text)
 }

@@ -168,6 +168,9 @@ impl<'p> Translator<'p> {
                     name.chars().next().map(char::len_utf8)
                 };
                 let length = 2 + length.ok_or_else(|| error("invalid character class range", self.rest))?;
+                if regex::bytes::Regex::new(&self.rest[..length]).is_err() {
+                    return Err(error("invalid character class range", &self.rest[..length]));
+                }
                 self.take(length);
                 return Ok(true);
             }
