@@ -42,7 +42,7 @@
 //! |---|---|
 //! | `discover`, `kind` | which kinds there are, and by which names they are meant |
 //! | `list`, `page`, `pages`, `restarts` | calls to the cluster, and what they bring |
-//! | `cut`, `filter` | from an object to a line: what goes out, and what never does |
+//! | `cut`, `filter`, `secrets` | from an object to a line: what goes out, and what never does |
 //! | `batch`, `deliver`, `sinks`, `transport` | on the way |
 //! | `checkpoint`, `book` | what has arrived |
 //! | `run`, `work`, `stopping` | the order of all that, for a run and for a kind; how it stops |
@@ -67,6 +67,7 @@ mod patience;
 mod rbac;
 mod restarts;
 mod run;
+mod secrets;
 mod sinks;
 mod stopping;
 mod summary;
@@ -89,6 +90,7 @@ pub use meter::{KindView, Meter, Stage, serve as serve_metrics};
 pub use note::{Listener, Note};
 pub use patience::Patience;
 pub use rbac::Needs;
+pub use secrets::SecretValues;
 pub use sinks::{
     Address, Compression, FileSink, Form, HttpSink, Naming, NoAddress, ObjectStorageSink, Objects, OpenError, Remedy,
     RemoteWriteSink, Sink, SinkError, Sinks, WriterSink,
@@ -119,6 +121,8 @@ pub struct Backfill {
     pub selection: Selection,
     /// Which of them go out, and which of their labels and annotations.
     pub filters: Filters,
+    /// Whether the values of Secrets are read, to be taken out wherever they are.
+    pub secret_values: SecretValues,
     /// How many objects a page has.
     pub page_size: usize,
     /// How many kinds are listed at once.
@@ -155,6 +159,7 @@ impl Default for Backfill {
             namespaces: Vec::new(),
             selection: Selection::default(),
             filters: Filters::default(),
+            secret_values: SecretValues::default(),
             page_size: 500,
             concurrency: 4,
             batches: BatchLimits::default(),
@@ -210,6 +215,9 @@ pub enum Error {
     /// The cluster does not say which one it is.
     #[error("{0}")]
     Identity(String),
+    /// The values of Secrets are not known, so nothing is sent.
+    #[error("cannot list the Secrets, whose values must not leave: {0}")]
+    Secrets(Problem),
     /// Somebody named a kind that is not there.
     #[error(transparent)]
     UnknownKind(#[from] UnknownKind),

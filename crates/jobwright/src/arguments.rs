@@ -8,7 +8,7 @@ mod init_cert;
 mod ledger;
 mod lock;
 
-pub(crate) use backfill::{Backfill, Compress, Delivery, Names, Start, Typed, Way};
+pub(crate) use backfill::{Backfill, Compress, Delivery, Names, SecretValues, Start, Typed, Way};
 pub(crate) use cascade::{Cascade, Step};
 pub(crate) use cluster::{Cluster, Pace};
 pub(crate) use deploy::{Deploy, Guards, Output, Plan, Run, Selection};

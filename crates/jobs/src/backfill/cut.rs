@@ -8,6 +8,9 @@ mod edits;
 pub(crate) mod sensitive;
 #[cfg(test)]
 mod tests;
+mod text;
+pub(crate) mod values;
+mod words;
 
 pub(crate) use cursor::Unreadable;
 
@@ -16,6 +19,11 @@ use super::kind::Kind;
 use cursor::{Cursor, Text};
 use edits::Edits;
 use sensitive::{REMOVED, quoted};
+use std::borrow::Cow;
+use std::sync::Arc;
+use text::Manner;
+use values::Values;
+use words::{Meaning, meaning};
 
 /// The version of what is taken out: a run resumes nothing that an older version has sent.
 pub(crate) const RULES: u32 = 2;
@@ -31,6 +39,8 @@ pub(crate) struct Cutter<'r> {
     filters: &'r Filters,
     /// Whether nothing else goes out. A server that cannot leave it out sends it all the same.
     metadata_only: bool,
+    /// Values of Secrets.
+    values: Arc<Values>,
     edits: Edits,
 }
 
@@ -65,6 +75,10 @@ enum Role {
     Variable,
     /// What a container is called with.
     Arguments,
+    /// What has the name of a secret: the values in it are secret.
+    Guarded,
+    /// What has the name of several: whatever is in it is secret.
+    Confidential,
     Other,
 }
 
@@ -77,7 +91,14 @@ impl<'r> Cutter<'r> {
             "ConfigMap" if kind.group.is_empty() => KnownKind::ConfigMap,
             _ => KnownKind::Other,
         };
-        Self { kind: known, head: head.into_bytes(), filters, metadata_only, edits: Edits::default() }
+        let (head, values) = (head.into_bytes(), Arc::default());
+        Self { kind: known, head, filters, metadata_only, values, edits: Edits::default() }
+    }
+
+    /// Takes out these values, too, wherever they are.
+    pub(crate) fn without(mut self, values: Arc<Values>) -> Self {
+        self.values = values;
+        self
     }
 
     /// Writes an object as a line, if somebody wants it.
@@ -100,6 +121,8 @@ impl<'r> Cutter<'r> {
             metadata_only: self.metadata_only,
             edits: &mut self.edits,
             has_addresses: sensitive::may_hold_address(object),
+            values: &self.values,
+            has_values: self.values.are_in(object),
         };
         walk.object(Role::Root, 0)?;
         let end = walk.cursor.at();
@@ -129,7 +152,16 @@ struct Walk<'a, 'e> {
     metadata_only: bool,
     edits: &'e mut Edits,
     has_addresses: bool,
+    values: &'e Values,
+    /// Whether one of them is in the object as it is written. What is escaped is read first.
+    has_values: bool,
 }
+
+/// Members that hold the value of what the name around them tells.
+const HOLDERS: [&[u8]; 8] = [b"content", b"data", b"inline", b"literal", b"plainText", b"raw", b"string", b"value"];
+/// Members that tell what the value beside them is for, and what such values are called.
+const TELLERS: [&[u8]; 4] = [b"name", b"key", b"header", b"parameter"];
+const TOLD: [&[u8]; 3] = [b"value", b"default", b"stringValue"];
 
 impl<'a> Walk<'a, '_> {
     /// Goes over an object, and notes which of its members have to go.
@@ -172,7 +204,7 @@ impl<'a> Walk<'a, '_> {
         } else {
             key.raw
         };
-        if sensitive::is_secret_annotation(name) {
+        if sensitive::is_secret_annotation(name) || self.holds_value(key, name) {
             return self.drop();
         }
         match (role, name) {
@@ -189,6 +221,11 @@ impl<'a> Walk<'a, '_> {
             }
             (Role::Settings, b"logs") if is_ledger(self.text) => self.drop(),
             (Role::Metadata, b"managedFields") => self.drop(),
+            // What an object is called is seen by everybody, and its receiver has to tell it from others.
+            (Role::Metadata, b"name" | b"namespace" | b"uid" | b"generateName") => {
+                self.cursor.skip()?;
+                Ok(true)
+            }
             (Role::Metadata, b"labels") => self.value(Role::Labels, depth),
             (Role::Metadata, b"annotations") => self.value(Role::Annotations, depth),
             (Role::Labels | Role::Annotations, _) => self.mark(role, name),
@@ -203,32 +240,73 @@ impl<'a> Walk<'a, '_> {
                 self.drop()
             }
             (_, b"env") => self.value(Role::Variables, depth),
-            (_, b"args" | b"command") => self.value(Role::Arguments, depth),
-            _ if sensitive::is_secret_field(name) && self.is_scalar()? => self.blank(),
-            _ => self.value(Role::Other, depth),
+            (_, b"args") => {
+                let command = object.find(b"command").and_then(|command| command.last_text());
+                self.arguments(command.as_ref(), depth)
+            }
+            (_, b"command") => self.value(Role::Arguments, depth),
+            (Role::Confidential, _) if !words::is_about(name) => self.guarded(Role::Confidential, depth),
+            (Role::Guarded, _) if HOLDERS.contains(&name) => self.guarded(Role::Guarded, depth),
+            _ if TOLD.contains(&name) && self.is_told(object)? => self.guarded(Role::Guarded, depth),
+            _ => match meaning(name) {
+                Meaning::Plain => self.value(Role::Other, depth),
+                Meaning::Secret => self.guarded(Role::Guarded, depth),
+                Meaning::Secrets => self.guarded(Role::Confidential, depth),
+            },
         }
+    }
+
+    /// Whether one of the values is in the name of a member.
+    fn holds_value(&self, key: &Text<'a>, name: &[u8]) -> bool {
+        (self.has_values || !key.is_plain() && !self.values.is_empty()) && self.values.are_in(name)
+    }
+
+    /// Whether the object says beside a value that it is secret: `{name: db.password, value: …}`.
+    fn is_told(&mut self, object: &Cursor<'a>) -> Result<bool, Unreadable> {
+        self.cursor.peek()?;
+        let Some(teller) = TELLERS.iter().find_map(|teller| object.find_text(teller)) else { return Ok(false) };
+        let name = teller.read();
+        let value = self.cursor.clone().string().map(|text| text.read()).unwrap_or_default();
+        let is_variable = sensitive::is_variable(name.as_bytes()) && sensitive::is_secret_variable(&name, &value);
+        Ok(is_variable || meaning(name.as_bytes()) != Meaning::Plain)
+    }
+
+    /// Goes over what has the name of a secret. What is no text and no number says nothing.
+    fn guarded(&mut self, role: Role, depth: usize) -> Result<bool, Unreadable> {
+        if self.is_scalar()? { self.blank() } else { self.value(role, depth) }
+    }
+
+    /// What a container is called with. The last word of its command may announce the first of them.
+    fn arguments(&mut self, command: Option<&Text<'a>>, depth: usize) -> Result<bool, Unreadable> {
+        let announced = command.map(Text::read);
+        if self.cursor.peek()? != b'[' {
+            return self.value(Role::Arguments, depth);
+        }
+        self.list(Role::Arguments, announced, depth + 1)?;
+        Ok(true)
     }
 
     /// A label or an annotation.
     fn mark(&mut self, role: Role, key: &[u8]) -> Result<bool, Unreadable> {
         let patterns = if role == Role::Labels { &self.filters.labels } else { &self.filters.annotations };
-        if patterns.is_empty() || self.cursor.peek()? != b'"' {
-            return self.value(Role::Other, 0);
+        if !patterns.is_empty() && self.cursor.peek()? == b'"' {
+            let value = self.cursor.clone().string()?.read();
+            if !patterns.lets_through(&String::from_utf8_lossy(key), &value) {
+                return self.drop();
+            }
         }
-        let value = self.cursor.clone().string()?.read();
-        if !patterns.lets_through(&String::from_utf8_lossy(key), &value) {
-            return self.drop();
-        }
-        self.value(Role::Other, 0)
+        if sensitive::is_secret_mark(key) { self.guarded(Role::Guarded, 0) } else { self.value(Role::Other, 0) }
     }
 
     /// The value of a variable.
     fn variable(&mut self, name: &str, depth: usize) -> Result<bool, Unreadable> {
-        if !self.is_scalar()? {
-            return self.value(Role::Other, depth);
-        }
+        self.cursor.peek()?;
         let value = self.cursor.clone().string().map(|text| text.read()).unwrap_or_default();
-        if sensitive::is_secret_variable(name, &value) { self.blank() } else { self.value(Role::Other, depth) }
+        if sensitive::is_secret_variable(name, &value) {
+            self.guarded(Role::Guarded, depth)
+        } else {
+            self.value(Role::Other, depth)
+        }
     }
 
     /// Goes over a value that stays, though perhaps not whole.
@@ -241,30 +319,41 @@ impl<'a> Walk<'a, '_> {
                 let role = if role == Role::Arguments { Role::Other } else { role };
                 self.object(role, depth + 1)?;
             }
-            b'[' => self.list(role, depth + 1)?,
-            b'"' => self.text()?,
+            b'[' => self.list(role, None, depth + 1)?,
+            b'"' => self.text(if role == Role::Arguments { Manner::Shell } else { Manner::Text })?,
             _ => {
-                self.cursor.skip()?;
+                let range = self.cursor.skip()?;
+                if self.has_values && self.values.are_in(&self.text[range.clone()]) {
+                    self.edits.replace(range, quoted(REMOVED));
+                }
             }
         }
         Ok(true)
     }
 
-    fn list(&mut self, role: Role, depth: usize) -> Result<(), Unreadable> {
+    /// Goes over a list. `before` is the text in front of it, which may announce its first item.
+    fn list(&mut self, role: Role, before: Option<Cow<'a, str>>, depth: usize) -> Result<(), Unreadable> {
         self.cursor.expect(b'[')?;
         if self.cursor.take(b']') {
             return Ok(());
         }
-        let mut is_next_secret = false;
+        let manner = if role == Role::Arguments { Manner::Shell } else { Manner::Text };
+        let mut before = before;
         loop {
             let is_text = self.cursor.peek()? == b'"';
             match role {
-                Role::Arguments if is_text => is_next_secret = self.argument(is_next_secret)?,
-                Role::Variables => {
+                Role::Variables if !is_text => {
                     self.value(Role::Variable, depth)?;
+                    before = None;
                 }
+                Role::Confidential | Role::Guarded => {
+                    let inner = if self.cursor.peek()? == b'{' { Role::Guarded } else { role };
+                    self.guarded(inner, depth)?;
+                }
+                _ if is_text => before = Some(self.argument(before.as_deref(), manner)?),
                 _ => {
                     self.value(Role::Other, depth)?;
+                    before = None;
                 }
             }
             if !self.cursor.take(b',') {
@@ -273,33 +362,41 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// An argument. Says whether the next one is a secret.
-    fn argument(&mut self, is_secret: bool) -> Result<bool, Unreadable> {
+    /// An item of a list, which may be the value that the one before it announces.
+    fn argument(&mut self, before: Option<&str>, manner: Manner) -> Result<Cow<'a, str>, Unreadable> {
         let text = self.cursor.string()?;
         let argument = text.read();
-        if is_secret && !argument.starts_with('-') {
+        let announced = before.and_then(|before| Some((before, text::announcement(before, manner)?)));
+        if announced.is_some_and(|(before, how)| text::is_announced(how, before.as_bytes(), &argument)) {
             self.edits.replace(text.range, quoted(REMOVED));
-            return Ok(false);
+        } else {
+            self.clean(text, manner);
         }
-        let without = sensitive::without_assignments(&argument);
-        let whole = without.as_deref().unwrap_or(&argument);
-        let without = sensitive::without_passwords(whole).or(without);
-        if let Some(without) = without {
-            self.edits.replace(text.range, quoted(&without));
-        }
-        Ok(sensitive::announces_secret(&argument))
+        Ok(argument)
     }
 
-    /// A text, which may hold addresses.
-    fn text(&mut self) -> Result<(), Unreadable> {
+    /// A text, which may hold something secret.
+    fn text(&mut self, manner: Manner) -> Result<(), Unreadable> {
         let text = self.cursor.string()?;
-        if self.has_addresses
-            && sensitive::may_hold_address(text.raw)
-            && let Some(without) = sensitive::without_passwords(&text.read())
-        {
+        self.clean(text, manner);
+        Ok(())
+    }
+
+    fn clean(&mut self, text: Text<'a>, manner: Manner) {
+        let may_hold_values = self.has_values || !text.is_plain() && !self.values.is_empty();
+        let may_hold_secret =
+            self.has_addresses && sensitive::may_hold_address(text.raw) || text::may_hold_secret(text.raw);
+        if !may_hold_values && !may_hold_secret {
+            return;
+        }
+        let read = text.read();
+        let mut parts = if may_hold_secret { text::secrets(&read, manner) } else { Vec::new() };
+        if may_hold_values {
+            parts.extend(self.values.find(read.as_bytes()));
+        }
+        if let Some(without) = text::remove(&read, parts) {
             self.edits.replace(text.range, quoted(&without));
         }
-        Ok(())
     }
 
     fn is_scalar(&mut self) -> Result<bool, Unreadable> {

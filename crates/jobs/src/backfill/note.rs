@@ -25,6 +25,8 @@ pub enum Note {
     },
     /// The cluster cannot be identified, so a checkpoint outside of it is not resumed.
     Unidentified,
+    /// Not all values of Secrets are known, and why: names alone decide what is secret.
+    NamesOnly(String),
     /// Somebody else is at it, and is waited for.
     Busy {
         /// Who.
@@ -136,6 +138,7 @@ impl fmt::Display for Note {
                     "{why}, so no checkpoint in a file is resumed; `--print-rbac` prints the role that allows it"
                 )
             }
+            Self::NamesOnly(why) => write!(formatter, "secrets are only known by the names of fields: {why}"),
             Self::Busy { holder } => write!(formatter, "waiting for `{holder}`, who is at it"),
             Self::Began { run, kinds, done: 0 } => write!(formatter, "run {run}: {kinds} kinds"),
             Self::Began { run, kinds, done } => {

@@ -2,6 +2,7 @@
 
 use super::checkpoint::IDENTITY;
 use super::kind::Kind;
+use super::secrets;
 use crate::access::{Rule, role};
 use jobwright_engine::record_name;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,8 @@ pub struct Needs {
     pub mark: Option<String>,
     /// The Lease of its lock.
     pub lock: Option<String>,
+    /// Whether it has to list Secrets where it lists anything, to know their values.
+    pub secret_values: bool,
     /// Secrets that it reads its credentials from.
     pub secrets: BTreeSet<String>,
 }
@@ -33,8 +36,10 @@ const NAME: &str = "backfill";
 impl Needs {
     /// Roles that allow all of it and nothing else. Their name tells what they allow: those of two backfills differ.
     pub fn to_yaml(&self) -> String {
+        let secrets = self.secret_values.then(secrets::kind).filter(|kind| !self.kinds.contains(kind));
+        let kinds: Vec<&Kind> = self.kinds.iter().chain(&secrets).collect();
         let (inside, outside): (Vec<&Kind>, Vec<&Kind>) =
-            self.kinds.iter().partition(|kind| kind.namespaced && !self.namespaces.is_empty());
+            kinds.into_iter().partition(|kind| kind.namespaced && !self.namespaces.is_empty());
         let mut everywhere = list_rules(&outside);
         if self.identity {
             let (resources, names) = (vec!["namespaces"], vec![IDENTITY]);
@@ -127,6 +132,16 @@ mod tests {
     }
 
     #[test]
+    fn all_secrets_may_be_listed_only_where_their_values_are_required() {
+        let kinds = vec![kind("", "pods", true)];
+        let needs = Needs { kinds, namespaces: vec!["shop".to_owned()], ..Needs::default() };
+        assert!(!needs.to_yaml().contains("secrets"));
+        let yaml = Needs { secret_values: true, ..needs }.to_yaml();
+        assert!(yaml.contains("namespace: shop") && !yaml.contains("ClusterRole"), "{yaml}");
+        assert!(yaml.contains("resources: [pods, secrets]\n  verbs: [list]"), "{yaml}");
+    }
+
+    #[test]
     fn roles_of_two_backfills_have_two_names_and_those_of_one_always_the_same() {
         let name = |namespace: &str, kind_name: &str| {
             let kinds = vec![kind("", kind_name, true)];
@@ -146,6 +161,7 @@ mod tests {
             namespace: "jobs".to_owned(),
             checkpoint: Some("progress".to_owned()),
             identity: true,
+            secret_values: false,
             mark: Some("release".to_owned()),
             lock: Some("jobwright-progress-x".to_owned()),
             secrets: BTreeSet::from(["api-key".to_owned()]),

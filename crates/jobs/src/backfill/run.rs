@@ -9,6 +9,7 @@ use super::list::Lister;
 use super::meter::{Meter, Stage};
 use super::note::{Listener, Note};
 use super::patience::Patience;
+use super::secrets::Known;
 use super::sinks::Sink;
 use super::stopping::Stop;
 use super::summary::{KindSummary, Problem, Summary, seconds};
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) run: String,
     pub(crate) lister: Lister,
     pub(crate) sink: Arc<dyn Sink>,
+    /// The values of Secrets.
+    pub(crate) known: Known,
     /// The full names of kinds whose series need their API group.
     pub(crate) ambiguous: BTreeSet<String>,
     /// Whose turn it is with a sink that takes one batch after the other.
@@ -131,12 +134,13 @@ impl Backfill {
         let began = Instant::now();
         // What stops a run decides how long it waits.
         let retry = surroundings.retry(&CancellationToken::new());
-        let Surroundings { client, clock, meter, listener } = surroundings;
+        let Surroundings { client, clock, meter, listener } = surroundings.clone();
         let found = stop.begin(load(kept.as_ref())).await?;
         if let Some(completed) = checkpoint::find_completed(found.as_ref(), self.once.as_ref(), clock.now()) {
             return Ok(Summary::keep(completed, sink.describe()));
         }
         let (catalogue, kinds) = Box::pin(stop.begin(self.discover(&client, &retry))).await?;
+        let known = Box::pin(stop.begin(self.read_secrets(&surroundings))).await?;
         let start = stop.begin(self.start(&*sink, kept.as_ref(), found, &clock, &listener)).await?;
         let store = kept.map(|kept| kept.store);
         let options = Arc::new(self.clone());
@@ -148,6 +152,7 @@ impl Backfill {
             run: start.checkpoint.run.clone(),
             lister: Lister { client, clock: clock.clone(), selection, patience: self.patience },
             sink,
+            known,
             ambiguous: super::sinks::remote_write::find_ambiguous(catalogue.kinds()),
             turn: tokio::sync::Mutex::default(),
             book: Book::new(start.checkpoint, store.clone(), clock.clone()),
@@ -243,7 +248,7 @@ impl Backfill {
         let mut asked = serde_json::json!({
             "kinds": self.kinds, "excludeKinds": self.exclude_kinds, "namespaces": self.namespaces,
             "selection": self.selection, "filters": self.filters, "batches": self.batches, "sink": sink.identity(),
-            "rules": cut::RULES, "key": self.once.as_ref().map(|once| &once.key),
+            "secretValues": self.secret_values, "rules": cut::RULES, "key": self.once.as_ref().map(|once| &once.key),
         });
         // What began before a deploy was forced does not answer it.
         if let Some(time) = self.once.as_ref().and_then(|once| once.forced) {
@@ -317,6 +322,7 @@ impl Shared {
             stopped: self.stopped.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             seconds: seconds(began.elapsed()),
             kept: None,
+            names_only: self.known.names_only.clone(),
             skipped: None,
         }
     }

@@ -30,6 +30,9 @@ pub struct Summary {
     /// The complete run with the same key because of which nothing was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<Completed>,
+    /// Why names alone decided what is secret: not all values of Secrets were known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names_only: Option<String>,
     /// Why nothing was done, other than that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
@@ -148,6 +151,7 @@ impl Summary {
             stopped: None,
             seconds: 0.0,
             kept: None,
+            names_only: None,
             skipped: None,
         }
     }
@@ -226,6 +230,7 @@ mod tests {
             stopped: None,
             seconds: 0.0,
             kept: None,
+            names_only: None,
             skipped: None,
         }
     }

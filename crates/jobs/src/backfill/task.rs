@@ -3,6 +3,7 @@
 use super::checkpoint::{self, CheckpointStore, ConfigMapCheckpoint, FileCheckpoint, Kept};
 use super::force;
 use super::rbac::Needs;
+use super::secrets::SecretValues;
 use super::sinks::{Address, Compression, Naming, Objects, Sinks};
 use super::stopping::Stop;
 use super::transport::{Credentials, Source, TlsSources};
@@ -261,6 +262,7 @@ impl Task {
             identity: self.checkpoint.is_some(),
             mark: self.mark.as_ref().map(|mark| mark.config_map.clone()),
             lock: self.lock_name(namespace),
+            secret_values: self.backfill.secret_values == SecretValues::Require,
             secrets,
         })
     }

@@ -24,7 +24,8 @@ pub(crate) async fn work(shared: Arc<Shared>, kind: Arc<Kind>, meter: KindMeter)
     let name: Arc<str> = kind.full_name().into();
     let progress = shared.book.progress(&name);
     let options = Arc::clone(&shared.options);
-    let cutter = Cutter::new(&kind, &options.filters, options.selection.metadata_only);
+    let cutter =
+        Cutter::new(&kind, &options.filters, options.selection.metadata_only).without(Arc::clone(&shared.known.values));
     let writer = match shared.sink.form() {
         Form::Lines(_) => Writer::Lines(cutter),
         Form::Series(naming) => {

@@ -100,6 +100,20 @@ pub(crate) struct What {
     /// Not annotations that match
     #[arg(long, value_name = "REGEX[=REGEX]")]
     pub(crate) exclude_annotations: Vec<Pattern>,
+    /// Whether to read all Secrets, and remove their values wherever they are
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub(crate) secret_values: SecretValues,
+}
+
+/// Whether the values of Secrets are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SecretValues {
+    /// Where they may be listed; otherwise the summary says that names alone decided
+    Auto,
+    /// Fail if they may not be listed; `--print-rbac` allows it
+    Require,
+    /// Never: names alone decide
+    Off,
 }
 
 /// How it is listed and sent.

@@ -174,13 +174,18 @@ fn failed(error: Error) -> Failure {
         Error::UnknownKind(_) | Error::Open(_) | Error::Sink(_) => Kind::Usage,
         Error::Checkpoint(error) if error.place.starts_with("configmap:") => Kind::Cluster,
         Error::Checkpoint(_) => Kind::Usage,
-        Error::Discovery(_) | Error::Identity(_) | Error::Lock(_) | Error::Mark(MarkError::Cluster(_)) => Kind::Cluster,
+        Error::Discovery(_)
+        | Error::Identity(_)
+        | Error::Secrets(_)
+        | Error::Lock(_)
+        | Error::Mark(MarkError::Cluster(_)) => Kind::Cluster,
         Error::Cancelled => Kind::Cancelled,
         _ => Kind::Negative,
     };
     let hint = match &error {
         Error::UnknownKind(_) => Some("`jobwright backfill --sink stdout --dry-run` lists the kinds that there are"),
         Error::Busy { .. } => Some("wait for it, or look whether it still runs; `--lock-wait` waits longer"),
+        Error::Secrets(_) => Some("`--print-rbac` prints the roles that allow it; `--secret-values auto` goes without"),
         Error::Wait(_) => Some("`--wait-timeout` waits longer"),
         _ => None,
     };

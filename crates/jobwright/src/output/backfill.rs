@@ -46,6 +46,9 @@ fn lines_within(summary: &Summary, everything: bool, width: usize) -> Vec<String
         lines.push(String::new());
     }
     lines.push(verdict(summary));
+    if let Some(why) = &summary.names_only {
+        lines.push(format!("{DOUBTFUL}secrets were only known by the names of fields{DOUBTFUL:#}: {why}"));
+    }
     lines
 }
 
@@ -161,6 +164,7 @@ mod tests {
             stopped: None,
             seconds: 3.25,
             kept: None,
+            names_only: None,
             skipped: None,
         };
         assert_eq!(

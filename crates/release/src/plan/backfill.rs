@@ -62,6 +62,8 @@ pub struct Backfill {
     #[serde(default, deserialize_with = "parsed_list")]
     #[schemars(with = "Vec<Written<Pattern>>")]
     pub exclude_annotations: Vec<Pattern>,
+    /// Whether to read all Secrets and remove their values wherever they are
+    pub secret_values: Option<SecretValues>,
     /// How many objects a page has
     #[schemars(range(min = 1, max = 10000))]
     pub page_size: Option<u16>,
@@ -119,6 +121,18 @@ pub enum Compression {
     Zstd,
     /// One member per batch
     Gzip,
+}
+
+/// Whether the values of Secrets are read.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SecretValues {
+    /// Where they may be listed (default)
+    Auto,
+    /// Always; the job fails if they may not be listed
+    Require,
+    /// Never
+    Off,
 }
 
 /// How labels are named.
@@ -244,6 +258,11 @@ impl Backfill {
                 names: Names { only: self.names.clone(), without: self.exclude_names.clone() },
                 labels: patterns(&self.labels, &self.exclude_labels),
                 annotations: patterns(&self.annotations, &self.exclude_annotations),
+            },
+            secret_values: match self.secret_values {
+                None | Some(SecretValues::Auto) => backfill::SecretValues::Auto,
+                Some(SecretValues::Require) => backfill::SecretValues::Require,
+                Some(SecretValues::Off) => backfill::SecretValues::Off,
             },
             page_size: self.page_size.map_or(default.page_size, usize::from),
             concurrency: self.concurrency.map_or(default.concurrency, usize::from),

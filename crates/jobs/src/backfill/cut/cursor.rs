@@ -132,6 +132,23 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The last text of the list that begins here, if its last item is one.
+    pub(super) fn last_text(&self) -> Option<Text<'a>> {
+        let mut cursor = self.clone();
+        let mut last = None;
+        if !cursor.take(b'[') || cursor.take(b']') {
+            return None;
+        }
+        loop {
+            let item = cursor.clone();
+            cursor.skip().ok()?;
+            last.replace(item);
+            if !cursor.take(b',') {
+                return last?.string().ok();
+            }
+        }
+    }
+
     /// The text of a member of the object that begins here.
     pub(super) fn find_text(&self, key: &[u8]) -> Option<Text<'a>> {
         self.find(key)?.string().ok()
@@ -139,7 +156,8 @@ impl<'a> Cursor<'a> {
 }
 
 impl<'a> Text<'a> {
-    fn is_plain(&self) -> bool {
+    /// Whether nothing in it is escaped.
+    pub(super) fn is_plain(&self) -> bool {
         memchr::memchr(b'\\', self.raw).is_none()
     }
 

@@ -1,6 +1,8 @@
 //! What is known to be secret, in one place. docs/backfill.md tells it to people.
 
+use super::words::{Meaning, meaning};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// What stands where something was taken out.
 pub(crate) const REMOVED: &str = "(removed)";
@@ -13,32 +15,6 @@ const ANNOTATIONS: &[&[u8]] = &[
     b"kopf.zalando.org/last-handled-configuration",
     b"objectset.rio.cattle.io/applied",
     b"openshift.io/token-secret.value",
-];
-
-/// Fields whose texts are secret wherever they are, without dashes, underscores and dots, in lower case.
-const FIELDS: &[&str] = &[
-    "accesskey",
-    "accesstoken",
-    "accountkey",
-    "apikey",
-    "apitoken",
-    "authtoken",
-    "bearertoken",
-    "clientsecret",
-    "connectionstring",
-    "encryptionkey",
-    "passphrase",
-    "passwd",
-    "password",
-    "presharedkey",
-    "privatekey",
-    "refreshtoken",
-    "sastoken",
-    "secretaccesskey",
-    "secretkey",
-    "sharedkey",
-    "signingkey",
-    "token",
 ];
 
 /// Words in the name of a variable that make its value secret.
@@ -67,19 +43,18 @@ pub(super) fn is_secret_annotation(key: &[u8]) -> bool {
     key.len() > 20 && ANNOTATIONS.contains(&key)
 }
 
-/// Whether the text of a field is never sent.
-pub(super) fn is_secret_field(key: &[u8]) -> bool {
-    // Most keys are not looked at any further.
-    if key.len() < 5 || key.len() > 24 || !matches!(key[key.len() - 1] | 0x20, b'd' | b'e' | b'g' | b'n' | b't' | b'y')
-    {
-        return false;
-    }
-    let name = plain(key);
-    FIELDS.binary_search_by(|field| field.as_bytes().cmp(&name)).is_ok()
+/// Whether the value of a label or an annotation is never sent. What a tool writes in front of a name is not part of it,
+/// unless that is no domain: `checksum/secret`.
+pub(super) fn is_secret_mark(key: &[u8]) -> bool {
+    let name = match memchr::memrchr(b'/', key) {
+        Some(slash) if key[..slash].contains(&b'.') => &key[slash + 1..],
+        _ => key,
+    };
+    meaning(name) != Meaning::Plain
 }
 
 /// Whether the value of a variable of this name is never sent.
-pub(super) fn is_secret_variable(name: &str, value: &str) -> bool {
+pub(crate) fn is_secret_variable(name: &str, value: &str) -> bool {
     let name = plain(name.as_bytes());
     let ends = |ends: &&str| name.ends_with(ends.as_bytes());
     let is_place = value.starts_with('/') && PLACES.iter().any(ends);
@@ -106,26 +81,24 @@ pub(super) fn may_hold_address(raw: &[u8]) -> bool {
         })
 }
 
-/// A text without the passwords of the addresses in it; none if there are none.
-pub(super) fn without_passwords(text: &str) -> Option<String> {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(found) = rest.find("://") {
-        let (before, after) = rest.split_at(found + 3);
-        out.push_str(before);
-        rest = after;
-        if let Some(secret) = find_user(after, before.trim_end_matches("://")) {
-            out.push_str(&after[..secret.start]);
-            out.push_str(REMOVED);
-            rest = &after[secret.end..];
+/// Where the passwords of the addresses in a text are.
+pub(super) fn passwords(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(colon) = text[at..].find("://") {
+        let start = at + colon + 3;
+        let before = &text[at..start - 3];
+        at = start;
+        if let Some(secret) = find_user(&text[start..], before) {
+            at = start + secret.end;
+            found.push(start + secret.start..at);
         }
     }
-    out.push_str(rest);
-    (out != text).then_some(out)
+    found
 }
 
 /// Where the secret part of an address is, which begins behind its scheme.
-fn find_user(after: &str, before: &str) -> Option<std::ops::Range<usize>> {
+fn find_user(after: &str, before: &str) -> Option<Range<usize>> {
     let ends = |character: char| character.is_whitespace() || matches!(character, '"' | '\'' | '<' | '>' | '`');
     let address = &after[..after.find(ends).unwrap_or(after.len())];
     let authority = &address[..address.find(['/', '?', '#']).unwrap_or(address.len())];
@@ -146,55 +119,6 @@ fn find_user(after: &str, before: &str) -> Option<std::ops::Range<usize>> {
     }
 }
 
-/// A line of a shell, or an argument, without the values of secret names: `--password=x`, `TOKEN=x`.
-pub(super) fn without_assignments(text: &str) -> Option<String> {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(found) = rest.find('=') {
-        let (before, after) = rest.split_at(found + 1);
-        out.push_str(before);
-        rest = after;
-        let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-' | '.');
-        let name = &before[..found];
-        let name = &name[name.rfind(|character| !is_part(character)).map_or(0, |at| at + last_width(name, at))..];
-        let value = &after[..end_of_word(after)];
-        if !name.is_empty() && !value.is_empty() && is_secret_variable(name, value) {
-            out.push_str(REMOVED);
-            rest = &after[value.len()..];
-        }
-    }
-    out.push_str(rest);
-    (out != text).then_some(out)
-}
-
-fn last_width(text: &str, at: usize) -> usize {
-    text[at..].chars().next().map_or(1, char::len_utf8)
-}
-
-/// Where a word of a shell ends, with its quotes.
-fn end_of_word(text: &str) -> usize {
-    let mut quote = None;
-    let mut escaped = false;
-    for (at, character) in text.char_indices() {
-        match (character, quote) {
-            _ if escaped => escaped = false,
-            ('\\', _) => escaped = true,
-            (_, Some(open)) if character == open => quote = None,
-            (_, Some(_)) => {}
-            ('"' | '\'', None) => quote = Some(character),
-            (_, None) if character.is_whitespace() || matches!(character, ';' | '&' | '|') => return at,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// The name of an argument whose value is the next one: `--password`.
-pub(super) fn announces_secret(argument: &str) -> bool {
-    let name = argument.trim_start_matches('-');
-    argument.starts_with('-') && !name.contains(['=', ' ']) && is_secret_variable(name, "")
-}
-
 /// A text as JSON.
 pub(super) fn quoted(text: &str) -> Cow<'static, [u8]> {
     Cow::Owned(serde_json::to_vec(text).unwrap_or_else(|_| b"\"\"".to_vec()))
@@ -202,28 +126,12 @@ pub(super) fn quoted(text: &str) -> Cow<'static, [u8]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::text::remove;
     use super::*;
 
     #[test]
-    fn the_tables_are_in_order() {
-        assert!(FIELDS.is_sorted());
-        assert!(
-            FIELDS.iter().all(|field| is_secret_field(field.as_bytes())),
-            "the quick look lets all of them through"
-        );
+    fn every_annotation_of_the_table_is_known() {
         assert!(ANNOTATIONS.iter().all(|key| is_secret_annotation(key)));
-    }
-
-    #[test]
-    fn fields_are_known_in_every_spelling() {
-        for field in
-            ["password", "Password", "client_secret", "clientSecret", "secret-access-key", "api.token", "TOKEN"]
-        {
-            assert!(is_secret_field(field.as_bytes()), "{field}");
-        }
-        for field in ["secret", "key", "name", "passwordSecretRef", "tokenPath", "image", "secretName", ""] {
-            assert!(!is_secret_field(field.as_bytes()), "{field}");
-        }
     }
 
     #[test]
@@ -255,25 +163,7 @@ mod tests {
             ("://", None),
             ("no address", None),
         ] {
-            assert_eq!(without_passwords(text).as_deref(), expected, "{text}");
+            assert_eq!(remove(text, passwords(text)).as_deref(), expected, "{text}");
         }
-    }
-
-    #[test]
-    fn values_of_secret_arguments_go() {
-        for (text, expected) in [
-            ("--password=p4ss", Some("--password=(removed)")),
-            ("export TOKEN='a b' && run --level=3", Some("export TOKEN=(removed) && run --level=3")),
-            ("é API_KEY=x;ls", Some("é API_KEY=(removed);ls")),
-            ("--tls-private-key-file=/etc/tls.key", None),
-            ("--level=3", None),
-            ("--password=", None),
-            ("=x", None),
-            ("a b c", None),
-        ] {
-            assert_eq!(without_assignments(text).as_deref(), expected, "{text}");
-        }
-        assert!(announces_secret("--password") && announces_secret("-token"));
-        assert!(!announces_secret("password") && !announces_secret("--level") && !announces_secret("--token=x"));
     }
 }

@@ -196,6 +196,7 @@ mod tests {
             stopped: None,
             seconds: 0.0,
             kept: None,
+            names_only: None,
             skipped: None,
         }
     }

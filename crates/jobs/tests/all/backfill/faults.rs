@@ -88,7 +88,8 @@ async fn dropped_connections_and_refusals_in_passing_lose_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_storm_of_429_is_waited_out() {
     let stage = Stage::new(20).await;
-    stage.faults.on(|call| call.verb == "list").times(60).fail(Fault::TooManyRequests { retry_after: 5 });
+    // The first list is that of the Secrets, whose values must not leave.
+    stage.faults.on(|call| call.verb == "list").skip(1).times(60).fail(Fault::TooManyRequests { retry_after: 5 });
     let begun = tokio::time::Instant::now();
     let sink = Collector::new(|_| Deed::Take);
     let summary = stage.run(&backfill(), &sink).await;

@@ -29,6 +29,11 @@ pub(super) fn task(arguments: &arguments::Backfill) -> Result<Task, Failure> {
             labels: Patterns { only: what.labels.clone(), without: what.exclude_labels.clone() },
             annotations: Patterns { only: what.annotations.clone(), without: what.exclude_annotations.clone() },
         },
+        secret_values: match what.secret_values {
+            arguments::SecretValues::Auto => backfill::SecretValues::Auto,
+            arguments::SecretValues::Require => backfill::SecretValues::Require,
+            arguments::SecretValues::Off => backfill::SecretValues::Off,
+        },
         page_size: usize::from(*page_size),
         concurrency: usize::from(*concurrency),
         batches: BatchLimits { bytes: size(*batch_bytes), records: size(*batch_records) },
