@@ -85,3 +85,32 @@ async fn kinds_of_the_same_name_in_two_groups_have_series_of_their_own() {
     }
     assert_eq!(seen, expected.into_iter().collect());
 }
+
+#[tokio::test]
+async fn custom_objects_of_two_namespaces_have_two_series_whatever_their_kind_is_called() {
+    for kind in ["Node", "Pod"] {
+        let stage = Stage::new(0).await;
+        define(&stage, "storage.example", kind).await;
+        stage.create("v1", "Namespace", json!({"metadata": {"name": "other"}})).await;
+        let mut object = stage.api("storage.example/v1", kind).get("web").await.unwrap();
+        object.metadata = kube::api::ObjectMeta {
+            name: Some("web".to_owned()),
+            namespace: Some("other".to_owned()),
+            ..kube::api::ObjectMeta::default()
+        };
+        let resource =
+            kube::api::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk("storage.example", "v1", kind));
+        let api: kube::Api<kube::api::DynamicObject> = kube::Api::namespaced_with(stage.stranger(), "other", &resource);
+        api.create(&kube::api::PostParams::default(), &object).await.unwrap();
+        let server = Server::start(|_, _| good()).await;
+        let mut task = to(&format!("remote-write:http://127.0.0.1:{}/", server.port));
+        task.backfill.kinds = vec![format!("{}s.storage.example", kind.to_lowercase()).as_str().into()];
+        assert!(run(&stage, &task).await.unwrap().complete);
+        let series = series(&server);
+        assert!(series.len() == 2 && series.values().all(|count| *count == 1), "objects share a series: {series:#?}");
+        for namespace in ["default", "other"] {
+            let expected = format!("namespace={namespace} resource_group=storage.example");
+            assert!(series.keys().any(|series| series.contains(&expected)), "{series:#?}");
+        }
+    }
+}

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Writes series of the objects of a kind.
 pub(crate) struct Series {
     kind: String,
+    part: Part,
     /// The API group, where the name of the kind does not suffice.
     group: Option<String>,
     /// `cloudzero_pod_labels`
@@ -23,6 +24,28 @@ pub(crate) struct Series {
     /// An object without what is secret.
     line: Vec<u8>,
     message: Vec<u8>,
+}
+
+/// What the label is called that holds the name of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Namespace,
+    Node,
+    Pod,
+    Workload,
+}
+
+impl Part {
+    /// Only kinds of the core are what their names say: those of others may be in namespaces.
+    fn of(kind: &Kind) -> Self {
+        match kind.kind.as_str() {
+            _ if !kind.group.is_empty() => Self::Workload,
+            "Namespace" => Self::Namespace,
+            "Node" => Self::Node,
+            "Pod" => Self::Pod,
+            _ => Self::Workload,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -53,6 +76,7 @@ impl Series {
             labels: metric("labels"),
             annotations: metric("annotations"),
             kind: name,
+            part: Part::of(kind),
             group: is_ambiguous.then(|| kind.group.clone()),
             is_legal: naming.is_legal,
             clock,
@@ -103,11 +127,11 @@ impl Series {
         add("__name__", metric);
         add("resource_type", &self.kind);
         add("resource_group", self.group.as_deref().unwrap_or_default());
-        match self.kind.as_str() {
-            "namespace" => add("namespace", &metadata.name),
-            "node" => add("node", &metadata.name),
-            kind => {
-                add(if kind == "pod" { "pod" } else { "workload" }, &metadata.name);
+        match self.part {
+            Part::Namespace => add("namespace", &metadata.name),
+            Part::Node => add("node", &metadata.name),
+            Part::Pod | Part::Workload => {
+                add(if self.part == Part::Pod { "pod" } else { "workload" }, &metadata.name);
                 add("namespace", &metadata.namespace);
             }
         }
