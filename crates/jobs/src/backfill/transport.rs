@@ -1,6 +1,6 @@
 //! HTTP to the places that batches go to: TLS with files that may be replaced while it runs, and credentials.
 
-mod confidence;
+pub(crate) mod confidence;
 mod source;
 mod tls;
 

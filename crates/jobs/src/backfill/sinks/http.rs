@@ -112,7 +112,8 @@ impl Post {
         let mut request = Request::new(Full::new(batch.body.clone()));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = uri.clone();
-        let mut secrets = Vec::new();
+        let mut secrets = parameters(uri);
+        let told = secrets.len();
         let sent = request.headers_mut();
         sent.extend(headers);
         sent.insert(header::USER_AGENT, HeaderValue::from_static(concat!("jobwright/", env!("CARGO_PKG_VERSION"))));
@@ -139,13 +140,21 @@ impl Post {
         let error = judge(parts.status, &line, asked);
         // A secret that was replaced meanwhile may do better.
         if parts.status == StatusCode::UNAUTHORIZED
-            && let (Some(credentials), Some(used)) = (&self.credentials, secrets.first())
+            && let (Some(credentials), Some(used)) = (&self.credentials, secrets.get(told))
             && credentials.read_anew().await.is_ok_and(|value| value != *used)
         {
             return Err(SinkError::passing(error.problem, None));
         }
         Err(error)
     }
+}
+
+/// The values of an address' parameters, which may be secret.
+fn parameters(uri: &Uri) -> Vec<HeaderValue> {
+    let pairs = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    let plain = |value: &str| percent_encoding::percent_decode_str(value).decode_utf8_lossy().into_owned();
+    let values = pairs.flat_map(|(_, value)| [value.to_owned(), plain(value)]);
+    values.filter_map(|value| HeaderValue::from_str(&value).ok()).collect()
 }
 
 /// What an answer means that is no success.

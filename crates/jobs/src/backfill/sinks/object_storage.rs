@@ -5,6 +5,7 @@ mod connect;
 use super::{Compression, Form, Sink, SinkError};
 use crate::backfill::batch::Batch;
 use crate::backfill::summary::{Problem, Summary};
+use crate::backfill::transport::confidence::hide_all;
 use connect::Answer;
 use jobwright_engine::async_trait;
 use object_store::path::Path;
@@ -24,6 +25,8 @@ pub struct ObjectStorageSink {
     compression: Compression,
     /// Where the store is.
     server: Value,
+    /// What the server is told in confidence, and what is not shown if it comes back.
+    secrets: Vec<String>,
     run: Mutex<String>,
 }
 
@@ -36,8 +39,16 @@ impl ObjectStorageSink {
             prefix: prefix.to_owned(),
             compression,
             server: Value::Null,
+            secrets: Vec::new(),
             run: Mutex::default(),
         }
+    }
+
+    /// Shows nothing of these, should the server repeat them.
+    #[must_use]
+    pub fn hiding(mut self, secrets: Vec<String>) -> Self {
+        self.secrets = secrets;
+        self
     }
 
     /// Says where the store is: its server and its region.
@@ -56,7 +67,7 @@ impl ObjectStorageSink {
         let sent = tokio::time::timeout(ATTEMPT, connect::listen(self.store.put(place, body))).await;
         let late = || SinkError::passing(Problem::of(format!("no answer within {} s", ATTEMPT.as_secs())), None);
         let (put, answer) = sent.map_err(|_| late())?;
-        put.map(drop).map_err(|error| judge(&error, answer))
+        put.map(drop).map_err(|error| judge(&error, answer, &self.secrets))
     }
 }
 
@@ -80,8 +91,8 @@ impl Sink for ObjectStorageSink {
     }
 
     async fn send(&self, batch: &Batch) -> Result<(), SinkError> {
-        // Named by its id, not by its key: where a later process sends other content under the same id, that replaces it.
-        let place = self.place(&format!("{}.ndjson{}", batch.id, self.compression.extension()));
+        // Named by its key: a later process may send other content under the same id, which must not replace what has arrived.
+        let place = self.place(&format!("{}.ndjson{}", batch.key, self.compression.extension()));
         self.put(&place, batch.body.clone().into()).await
     }
 
@@ -93,8 +104,10 @@ impl Sink for ObjectStorageSink {
 }
 
 /// What an error means: what the server answered says more than what it was made into.
-fn judge(error: &object_store::Error, answer: Answer) -> SinkError {
-    let mut message = crate::backfill::transport::chain(error);
+fn judge(error: &object_store::Error, answer: Answer, secrets: &[String]) -> SinkError {
+    let message = crate::backfill::transport::chain(error);
+    // Hidden before it is cut: half a secret would not be found.
+    let mut message = hide_all(&message, secrets.iter().cloned());
     message.truncate(message.char_indices().nth(300).map_or(message.len(), |(end, _)| end));
     let problem = Problem { status: answer.status, message: message.replace(['\n', '\r'], " ") };
     match answer.status {
@@ -118,8 +131,25 @@ mod tests {
         let batch = Batch { key: id.key(b"{}\n"), id, records: 1, size: 3, body: "{}\n".into() };
         sink.send(&batch).await.unwrap();
         sink.send(&batch).await.unwrap();
-        let object = store.get(&Path::from("in/deep/r1/pods/000007.ndjson")).await.unwrap();
+        let object = store.get(&Path::from("in/deep/r1/pods/000007-ca3d163bab055381.ndjson")).await.unwrap();
         assert_eq!(object.bytes().await.unwrap(), "{}\n");
         assert_eq!(futures::StreamExt::count(store.list(None)).await, 1);
+        let other = Batch { key: batch.id.key(b"[]\n"), body: "[]\n".into(), ..batch };
+        sink.send(&other).await.unwrap();
+        assert_eq!(
+            futures::StreamExt::count(store.list(None)).await,
+            2,
+            "other content under the same id replaces nothing"
+        );
+    }
+
+    #[test]
+    fn what_a_server_repeats_is_not_shown() {
+        let secret = "wJalrXUtnFEMI/K7MDENG";
+        let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, secret);
+        let source = format!("<Message>key {secret} or {encoded}</Message>").into();
+        let error = object_store::Error::Generic { store: "S3", source };
+        let told = judge(&error, Answer { status: Some(403), retry_after: None }, &[secret.to_owned()]).to_string();
+        assert!(told.contains("<Message>key (removed) or (removed)"), "{told}");
     }
 }

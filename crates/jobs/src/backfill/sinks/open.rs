@@ -101,8 +101,8 @@ impl Sinks {
             Address::Objects { scheme, bucket, prefix } => {
                 let store = self.objects.open(scheme, bucket, transport()).await?;
                 let name = address.to_string();
-                let server = self.objects.server().await?;
-                Arc::new(ObjectStorageSink::new(store, &name, prefix, compression).at(server))
+                let (server, secrets) = (self.objects.server().await?, self.objects.secrets().await?);
+                Arc::new(ObjectStorageSink::new(store, &name, prefix, compression).at(server).hiding(secrets))
             }
         })
     }

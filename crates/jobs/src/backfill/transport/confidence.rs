@@ -11,7 +11,12 @@ const SHORTEST: usize = 4;
 
 /// A text without the secrets of headers that were sent.
 pub(super) fn hide(text: &str, secrets: &[HeaderValue]) -> String {
-    let mut forms: Vec<String> = secrets.iter().flat_map(parts).flat_map(|part| forms(&part)).collect();
+    hide_all(text, secrets.iter().flat_map(parts))
+}
+
+/// A text without these secrets.
+pub(crate) fn hide_all(text: &str, secrets: impl IntoIterator<Item = String>) -> String {
+    let mut forms: Vec<String> = secrets.into_iter().flat_map(|secret| forms(&secret)).collect();
     forms.retain(|form| form.len() >= SHORTEST);
     // The longest one first: a shorter one may be a part of it.
     forms.sort_by_key(|form| std::cmp::Reverse(form.len()));

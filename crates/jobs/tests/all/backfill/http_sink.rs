@@ -286,3 +286,14 @@ async fn a_batch_with_other_content_has_another_idempotency_key_after_the_snapsh
         }
     }
 }
+
+#[tokio::test]
+async fn a_parameter_of_the_address_that_a_sink_repeats_is_not_shown() {
+    let stage = Stage::new(4).await;
+    let server =
+        Server::start(|_, _| Reply::Answer(400, "", "no tenant tok%2Fen-seven or tok/en-seven".to_owned())).await;
+    let summary = run(&stage, &to(&format!("http://127.0.0.1:{}/in?token=tok%2Fen-seven", server.port))).await.unwrap();
+    let told = serde_json::to_string(&summary).unwrap();
+    assert!(told.contains("no tenant (removed) or (removed)") && !told.contains("seven"), "{told}");
+    assert!(!stage.notes().join(" ").contains("seven"), "{:?}", stage.notes());
+}

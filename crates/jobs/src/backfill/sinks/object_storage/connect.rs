@@ -1,5 +1,6 @@
 //! How object storage is reached: by our own connections, with our own certificates, and with credentials from outside.
 
+use crate::backfill::cut::sensitive::is_secret_variable;
 use crate::backfill::patience::read_retry_after;
 use crate::backfill::sinks::open::{Objects, OpenError};
 use crate::backfill::transport::Transport;
@@ -140,6 +141,13 @@ impl Objects {
             ["account_name", "domain", "emulator", "endpoint", "region"].iter().any(|part| key.contains(part))
         });
         Ok(json!([self.endpoint, self.region, self.path_style, settings]))
+    }
+
+    /// What the environment and the file of credentials say in confidence.
+    pub(crate) async fn secrets(&self) -> Result<Vec<String>, OpenError> {
+        let is_secret = |key: &str, value: &str| !key.ends_with("key_id") && is_secret_variable(key, value);
+        let settings = self.settings().await?.into_iter();
+        Ok(settings.filter(|(key, value)| is_secret(key, value)).map(|(_, value)| value).collect())
     }
 
     /// What the environment and the file of credentials say; the file counts.
