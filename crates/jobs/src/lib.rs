@@ -8,6 +8,7 @@ mod adopt;
 mod answer;
 pub mod backfill;
 mod command;
+pub mod files;
 mod grow_volume;
 pub mod init_cert;
 pub mod lines;

@@ -12,7 +12,6 @@ mod writer;
 pub(crate) use address::show;
 pub use address::{Address, NoAddress};
 pub use file::FileSink;
-pub(crate) use file::place::Place;
 pub use http::HttpSink;
 pub use object_storage::ObjectStorageSink;
 pub use open::{Naming, Objects, OpenError, Sinks};

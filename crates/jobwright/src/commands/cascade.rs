@@ -5,8 +5,8 @@ use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output::{self, table::Table};
 use anyhow::Context as _;
 use jobwright_chart::{Bump, Cascade, Error, Options, Rewrite, Tree};
+use jobwright_jobs::files::{Access, write_whole};
 use serde_json::{Value, json};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(arguments: &arguments::Cascade) -> Result<(), Failure> {
@@ -50,13 +50,7 @@ fn find_root(chart: &Path, here: &Path) -> PathBuf {
 /// Puts a new text in the place of an old one, whole or not at all.
 fn write(file: &Rewrite) -> anyhow::Result<()> {
     let doing = || format!("cannot write {}", file.path.display());
-    let directory = file.path.parent().unwrap_or(Path::new("."));
-    let mut new = tempfile::NamedTempFile::new_in(directory).with_context(doing)?;
-    new.write_all(file.text.as_bytes()).with_context(doing)?;
-    let permissions = std::fs::metadata(&file.path).with_context(doing)?.permissions();
-    new.as_file().set_permissions(permissions).with_context(doing)?;
-    new.persist(&file.path).with_context(doing)?;
-    Ok(())
+    write_whole(&file.path, file.text.as_bytes(), Access::Kept).with_context(doing)
 }
 
 fn show(cascade: &Cascade, root: &Path, is_dry: bool) {

@@ -6,8 +6,7 @@ use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output;
 use anyhow::Context as _;
 use jobwright_drydock::{Clock, Drydock, Http, ServeError};
-use std::io::Write as _;
-use std::path::Path;
+use jobwright_jobs::files::{Access, write_whole};
 
 pub(super) fn run(arguments: arguments::Drydock) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().or_fail(Kind::Internal)?;
@@ -29,7 +28,7 @@ async fn serve(arguments: arguments::Drydock) -> Result<(), Failure> {
         }
         _ => failed(error, Kind::Cluster).hint("choose another address with `--listen`, or port 0 for a free one"),
     })?;
-    write_whole(&kubeconfig, serving.kubeconfig())
+    write_whole(&kubeconfig, serving.kubeconfig().as_bytes(), Access::Private)
         .with_context(|| format!("cannot write the kubeconfig to `{}`", kubeconfig.display()))
         .or_fail(Kind::Usage)?;
     output::note(&format!("drydock listens on {}; KUBECONFIG={}", serving.address(), kubeconfig.display()));
@@ -45,13 +44,4 @@ fn seed(clock: &Clock) -> u64 {
 
 fn failed(error: ServeError, kind: Kind) -> Failure {
     Failure::of(kind, error)
-}
-
-/// Writes a file so that nobody ever sees half of it, nor anybody else its token.
-fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path)?;
-    Ok(())
 }

@@ -8,10 +8,10 @@ use crate::failure::{ErrorExt as _, Failure, Kind};
 use crate::output;
 use anyhow::Context as _;
 use jobwright_jobs::access;
+use jobwright_jobs::files::{Access, write_whole};
 use jobwright_jobs::init_cert::{
     Dialling, Direct, Error, Options, Report, Stage, Surroundings, Targets, check, init_cert, metrics, permissions,
 };
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -159,15 +159,7 @@ fn tell(report: &Report, is_check: bool) {
 
 /// Writes a file whole or not at all: somebody may be reading it.
 fn write(file: &Path, text: &str) -> anyhow::Result<()> {
-    let doing = || format!("cannot write {}", file.display());
-    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut new = tempfile::Builder::new();
-    #[cfg(unix)]
-    new.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-    let mut new = new.tempfile_in(directory).with_context(doing)?;
-    new.write_all(text.as_bytes()).with_context(doing)?;
-    new.persist(file).with_context(doing)?;
-    Ok(())
+    write_whole(file, text.as_bytes(), Access::Public).with_context(|| format!("cannot write {}", file.display()))
 }
 
 fn failed(error: Error) -> Failure {

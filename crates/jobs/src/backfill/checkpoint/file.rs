@@ -1,9 +1,9 @@
 //! A checkpoint in a file.
 
 use super::{Checkpoint, CheckpointError, CheckpointStore};
-use crate::backfill::sinks::Place;
+use crate::files::{self, Access, Place};
 use jobwright_engine::async_trait;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,7 +39,11 @@ impl FileCheckpoint {
 impl CheckpointStore for FileCheckpoint {
     async fn load(&self) -> Result<Option<Checkpoint>, CheckpointError> {
         let path = self.path.clone();
-        work(move || read(&path)).await.map_err(self.error("read"))
+        let found = move || {
+            files::clean(&path);
+            read(&path)
+        };
+        work(found).await.map_err(self.error("read"))
     }
 
     async fn save(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
@@ -49,7 +53,7 @@ impl CheckpointStore for FileCheckpoint {
             // A write that was given up may come late: it must not replace a newer one.
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
             if number > *last {
-                write_whole(&path, text.as_bytes())?;
+                write(&path, text.as_bytes())?;
                 *last = number;
             }
             Ok(())
@@ -77,15 +81,12 @@ fn read(path: &Path) -> io::Result<Option<Checkpoint>> {
     }
 }
 
-/// Writes a file so that no process ever sees half of it, whatever happens to the machine. A link to it stays.
-fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
-    let Place::File(path) = Place::find(path)? else { return Err(io::Error::other("it is not a regular file")) };
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(text)?;
-    file.as_file().sync_data()?;
-    file.persist(&path)?;
-    std::fs::File::open(directory)?.sync_all()
+/// Writes a file that can be read again.
+fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+    match Place::find(path)? {
+        Place::File(path) => files::write_whole(&path, text, Access::Private),
+        Place::Stream(_) => Err(io::Error::other("it is not a regular file")),
+    }
 }
 
 #[cfg(test)]

@@ -5,15 +5,14 @@
 //! regular file is written to in place, and never resumed.
 
 mod partial;
-pub(crate) mod place;
 mod stream;
 
 use super::{Compression, Form, Remedy, Sink, SinkError};
 use crate::backfill::batch::Batch;
 use crate::backfill::summary::{Problem, Summary};
+use crate::files::Place;
 use jobwright_engine::async_trait;
 use partial::Partial;
-use place::Place;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, Write as _};

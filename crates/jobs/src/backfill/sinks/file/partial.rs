@@ -1,8 +1,8 @@
 //! A file in the making: beside its place, locked by the process that writes it, and moved when it is whole.
 
+use crate::files::{self, directory, is_same, prefix};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,10 +24,6 @@ pub(super) fn path_beside(place: &Path, run: &str) -> PathBuf {
 }
 
 const SUFFIX: &str = ".partial";
-
-fn prefix(place: &Path) -> String {
-    format!(".{}.", place.file_name().unwrap_or_default().to_string_lossy())
-}
 
 impl Partial {
     pub(super) fn create(path: PathBuf) -> io::Result<Self> {
@@ -82,10 +78,6 @@ impl Partial {
     }
 }
 
-fn directory(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 /// Locks a file, where the file system can.
 fn lock(file: &File) -> io::Result<()> {
     for _ in 0..TRIES {
@@ -97,26 +89,7 @@ fn lock(file: &File) -> io::Result<()> {
     Err(io::Error::other("another process is writing it"))
 }
 
-fn is_same(file: &File, path: &Path) -> bool {
-    let identity = |found: io::Result<std::fs::Metadata>| found.map(|found| (found.dev(), found.ino())).ok();
-    let open = identity(file.metadata());
-    open.is_some() && open == identity(std::fs::symlink_metadata(path))
-}
-
-/// Removes what runs have left that no process writes any more. What cannot be removed is in no one's way.
+/// Removes what runs have left that no process writes any more.
 pub(super) fn remove_dead(place: &Path, run: &str) {
-    let own = path_beside(place, run);
-    let Ok(entries) = std::fs::read_dir(directory(place)) else { return };
-    for path in entries.flatten().map(|entry| entry.path()).filter(|path| *path != own) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let run = name.strip_prefix(&prefix(place)).and_then(|rest| rest.strip_suffix(SUFFIX));
-        // A dot is in no name that we make up: it is a run of another file.
-        if run.is_none_or(|run| run.is_empty() || run.contains('.')) {
-            continue;
-        }
-        let Ok(file) = OpenOptions::new().write(true).open(&path) else { continue };
-        if file.try_lock().is_ok() && is_same(&file, &path) {
-            let _ = std::fs::remove_file(&path);
-        }
-    }
+    files::remove_dead(place, SUFFIX, Some(&path_beside(place, run)));
 }
