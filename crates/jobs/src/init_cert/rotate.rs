@@ -51,6 +51,8 @@ pub(super) struct Rotation<'a> {
     around: &'a Surroundings,
     options: &'a Options,
     objects: Objects,
+    /// Whether targets were read again at the end of a long run.
+    is_read_again: bool,
     made: Made,
     /// What was decided about the pair first.
     verdict: Option<decide::Verdict>,
@@ -71,6 +73,7 @@ impl<'a> Rotation<'a> {
             around,
             options,
             objects: Objects::default(),
+            is_read_again: false,
             made: Made::default(),
             verdict: None,
             restarted: BTreeSet::new(),

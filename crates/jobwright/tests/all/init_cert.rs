@@ -218,3 +218,23 @@ fn a_plan_makes_the_secret_before_and_tells_who_trusts_it_after() {
     stage.jobwright("run cert").expect(0);
     assert_eq!(secret(&stage, "hook-tls").unwrap().data, forced);
 }
+
+#[test]
+fn a_certificate_is_dated_by_the_clock_of_the_cluster() {
+    for hours in [-3, 3] {
+        let ahead = jiff::SignedDuration::from_hours(hours);
+        let stage = Stage::shifted(Drydock::builder(), ahead, "");
+        let namespaces = Api::<Namespace>::all(stage.client());
+        stage.block_on(async {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});
+            namespaces.patch("shop", &PatchParams::apply("test"), &Patch::Apply(namespace)).await.unwrap();
+        });
+        let said = stage.jobwright(&format!("{USUAL} --stage secret -o json")).expect(0);
+        assert!(said.error.contains("the cluster's clock is "), "{}", said.error);
+        let made = secret(&stage, "hook-tls").unwrap().metadata.creation_timestamp.unwrap().0;
+        let ends: jiff::Timestamp = said.json()["notAfter"].as_str().unwrap().parse().unwrap();
+        // Whatever this machine's clock says.
+        let differs = ends.as_second() - made.as_second() - 365 * 86_400;
+        assert!(differs.abs() < 600, "{hours}: it ends {differs} s off");
+    }
+}

@@ -36,7 +36,9 @@ impl Rotation<'_> {
         match step {
             Step::Done(notes) => {
                 // After a long wait, what was read then may have been changed by others.
-                if self.objects.is_old() && self.options.stage != Stage::Secret {
+                if self.objects.is_old() && !self.is_read_again && self.options.stage != Stage::Secret {
+                    // Once: a look that itself takes long would never end.
+                    self.is_read_again = true;
                     self.objects.forget_all();
                     return Ok(Turn::Again);
                 }
