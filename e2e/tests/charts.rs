@@ -10,6 +10,12 @@ mod cascade;
 mod embedded;
 #[path = "charts/library.rs"]
 mod library;
+#[path = "charts/lock.rs"]
+mod lock;
+#[path = "charts/names.rs"]
+mod names;
+#[path = "charts/umbrella.rs"]
+mod umbrella;
 #[path = "charts/values.rs"]
 mod values;
 
@@ -24,7 +30,16 @@ use std::sync::Arc;
 /// A test, by its name.
 type Test = (&'static str, fn(&Renderer) -> Result<()>);
 
-const SUITES: &[&[Test]] = &[library::TESTS, values::TESTS, agent::TESTS, cascade::TESTS, embedded::TESTS];
+const SUITES: &[&[Test]] = &[
+    library::TESTS,
+    values::TESTS,
+    lock::TESTS,
+    names::TESTS,
+    umbrella::TESTS,
+    agent::TESTS,
+    cascade::TESTS,
+    embedded::TESTS,
+];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

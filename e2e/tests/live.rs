@@ -22,6 +22,8 @@ mod helm;
 mod init_cert;
 #[path = "live/jobs.rs"]
 mod jobs;
+#[path = "live/overlap.rs"]
+mod overlap;
 #[path = "live/release_hooks.rs"]
 mod release_hooks;
 #[path = "live/webhook.rs"]
@@ -57,6 +59,7 @@ const SUITES: &[&[Test]] = &[
     deploy::TESTS,
     backfill::TESTS,
     release_hooks::TESTS,
+    overlap::TESTS,
     agent::TESTS,
     agent::table::TESTS,
     flux::problem::TESTS,

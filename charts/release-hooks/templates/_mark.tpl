@@ -8,8 +8,8 @@ Takes a dict: root, and content (a string that changes with the release; not sec
 apiVersion: v1
 kind: ConfigMap
 metadata:
-  name: {{ include "release-hooks.markName" . }}
-  namespace: {{ .root.Release.Namespace }}
+  name: {{ include "release-hooks.markName" . | quote }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "release-hooks.labels" . | nindent 4 }}
 data:
@@ -24,5 +24,5 @@ data:
 
 {{/* The name of that ConfigMap. Takes a dict: root, and fullname. */}}
 {{- define "release-hooks.markName" -}}
-{{- include "release-hooks.cut" (dict "text" (.fullname | default .root.Release.Name) "limit" 200 "end" "mark") -}}
+{{- include "release-hooks.named" (dict "text" (include "release-hooks.start" .) "limit" 200 "end" "mark") -}}
 {{- end -}}

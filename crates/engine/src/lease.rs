@@ -182,9 +182,10 @@ enum Attempt {
     Held { by: String },
 }
 
-/// A version of the Lease, and since when it is watched.
+/// A version of the Lease that somebody holds, and since when it is watched. A Lease that is missing has no version.
 struct Watched {
     version: String,
+    holder: String,
     since: Instant,
 }
 
@@ -196,11 +197,14 @@ async fn attempt(
 ) -> kube::Result<Attempt> {
     let found = leases.get_opt(&claim.name).await?;
     let is_new = found.is_none();
-    let object = match found {
-        None => leases.create(&parameters(), &fill(Object::default(), claim, 1, now)).await?,
-        Some(object) => {
+    let seen = watched.as_ref().map(|known| known.holder.clone());
+    let object = match (found, seen) {
+        // It was deleted while it was held: its holder may still work.
+        (None, Some(by)) if may_be_alive(&Object::default(), &by, watched) => return Ok(Attempt::Held { by }),
+        (None, _) => leases.create(&parameters(), &fill(Object::default(), claim, 1, now)).await?,
+        (Some(object), _) => {
             if let Some(holder) = holder_of(&object)
-                && may_be_alive(&object, watched)
+                && may_be_alive(&object, &holder.name, watched)
             {
                 return Ok(Attempt::Held { by: holder.name });
             }
@@ -213,14 +217,14 @@ async fn attempt(
 
 /// Whether the Lease has changed while it was watched, or was not watched long enough. Times in it come from another
 /// machine's clock, so they say nothing.
-fn may_be_alive(object: &Object, watched: &mut Option<Watched>) -> bool {
+fn may_be_alive(object: &Object, holder: &str, watched: &mut Option<Watched>) -> bool {
     let version = object.metadata.resource_version.clone().unwrap_or_default();
     let seconds = object.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
     let duration = seconds.and_then(|seconds| u64::try_from(seconds).ok()).map_or(DURATION, Duration::from_secs);
     match watched {
         Some(known) if known.version == version => known.since.elapsed() < duration.max(DURATION),
         _ => {
-            *watched = Some(Watched { version, since: Instant::now() });
+            *watched = Some(Watched { version, holder: holder.to_owned(), since: Instant::now() });
             true
         }
     }

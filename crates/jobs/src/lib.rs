@@ -12,6 +12,7 @@ pub mod files;
 mod grow_volume;
 pub mod init_cert;
 pub mod lines;
+pub mod locked;
 pub mod mark;
 mod place;
 pub mod process;

@@ -14,7 +14,7 @@ pub(crate) use cluster::{Cluster, Pace};
 pub(crate) use deploy::{Deploy, Guards, Output, Plan, Run, Selection};
 pub(crate) use init_cert::{InitCert, Stage};
 pub(crate) use ledger::{History, Ledgers, Logs, Whose};
-pub(crate) use lock::{Break, Lock};
+pub(crate) use lock::{Break, Install, Lock, LockedProgram};
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     History(Box<History>),
     /// Print the log of a run, or its end if the run is over
     Logs(Box<Logs>),
-    /// Show or break the lock of a release
+    /// Show or break the lock of a release, or run a program under a lock
     #[command(subcommand)]
     Lock(Lock),
     /// See to the certificate by which the Kubernetes API reaches a webhook
@@ -99,6 +99,7 @@ impl Command {
             }
             Self::Cascade(arguments) => arguments.output,
             Self::Demo(arguments) => arguments.output,
+            Self::Lock(Lock::Run(_) | Lock::Install(_)) => Format::Text,
             Self::Drydock(_) | Self::Completions { .. } | Self::Man => Format::Text,
         };
         (format == Format::Json).then_some(channel)

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Negative,
     /// A bug, or a machine that fails.
     Internal,
+    /// A program that was run for the user failed; its exit code is passed on.
+    Program(u8),
 }
 
 impl Kind {
@@ -28,6 +30,7 @@ impl Kind {
             Self::Cluster => 4,
             Self::Partial => 5,
             Self::Cancelled => 130,
+            Self::Program(code) => code,
         }
     }
 }

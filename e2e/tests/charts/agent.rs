@@ -142,7 +142,7 @@ fn changes(helm: &Renderer) -> Result<()> {
         }
     }
     let label = |job: &Value| job["spec"]["template"]["metadata"]["labels"]["helm.sh/chart"].clone();
-    ensure!(render(helm, &[])?.all("Job").all(|job| label(job) == "agent-1.0.0"), "a new version changes nothing");
+    ensure!(render(helm, &[])?.all("Job").all(|job| label(job) == "agent-2.0.0"), "a new version changes nothing");
     Ok(())
 }
 

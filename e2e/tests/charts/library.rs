@@ -48,7 +48,7 @@ pub(crate) fn chart(template: &str) -> Result<TempDir> {
         std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
         Ok(std::fs::write(path, text)?)
     };
-    let dependency = "dependencies: [{name: release-hooks, version: 1.x, repository: 'file://unused'}]";
+    let dependency = "dependencies: [{name: release-hooks, version: 2.x, repository: 'file://unused'}]";
     write("Chart.yaml", &format!("apiVersion: v2\nname: probe\nversion: 0.1.0\nappVersion: '7'\n{dependency}\n"))?;
     write("templates/all.yaml", template)?;
     for path in ["Chart.yaml", "values.yaml"] {
@@ -184,7 +184,7 @@ fn longest(helm: &Renderer) -> Result<()> {
             let fits = name.len() <= limit && name.ends_with(|last: char| last.is_ascii_alphanumeric());
             ensure!(fits, "{set}: {} {name} has {} characters", object["kind"], name.len());
         }
-        names.push(name(rendered.one("Job", &release[..40])?).to_owned());
+        names.push(name(rendered.one("Job", &release[..30])?).to_owned());
     }
     names.sort();
     names.dedup();

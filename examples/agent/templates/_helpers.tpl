@@ -1,6 +1,15 @@
+{{/* The Service and the Deployment of the server. */}}
+{{- define "agent.server" -}}
+{{- include "release-hooks.named" (dict "text" (include "release-hooks.fullname" .) "form" "service") -}}
+{{- end -}}
+
+{{- define "agent.instance" -}}
+{{- include "release-hooks.named" (dict "text" (include "release-hooks.fullname" .)) -}}
+{{- end -}}
+
 {{- define "agent.selector" -}}
 app.kubernetes.io/name: agent
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ include "agent.instance" . | quote }}
 {{- end -}}
 
 {{- define "agent.labels" -}}
@@ -11,17 +20,17 @@ app.kubernetes.io/component: webhook-server
 
 {{/* The Secret of the pair that is served. */}}
 {{- define "agent.secret" -}}
-{{ .Release.Name }}-certificate
+{{- include "release-hooks.named" (dict "text" (include "release-hooks.fullname" .) "limit" 200 "end" "certificate") -}}
 {{- end -}}
 
-{{/* The name of something of the release that may have 52 characters. Takes a dict: root, name. */}}
+{{/* The name of something that may have 52 characters, as a CronJob. Takes a dict: root, name. */}}
 {{- define "agent.name" -}}
-{{- include "release-hooks.cut" (dict "text" .root.Release.Name "limit" (sub 51 (len .name)) "end" .name) -}}
+{{- include "release-hooks.named" (dict "text" (include "release-hooks.fullname" .root) "limit" 52 "end" .name) -}}
 {{- end -}}
 
 {{/* The webhook's configuration, of which there is one in a cluster by a name. */}}
 {{- define "agent.configuration" -}}
-{{ .Release.Namespace }}-{{ .Release.Name }}
+{{- include "release-hooks.named" (dict "text" (printf "%s-%s" .Release.Namespace (include "release-hooks.fullname" .)) "limit" 200) -}}
 {{- end -}}
 
 {{/* An image. Takes a dict: root, image. */}}
@@ -106,9 +115,9 @@ where each deploy is another job.
 metadata:
   labels:
     app.kubernetes.io/component: webhook-server
-    app.kubernetes.io/instance: {{ .root.Release.Name }}
+    app.kubernetes.io/instance: {{ include "agent.instance" .root | quote }}
     # Another version of the chart is another job.
-    helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name (.root.Chart.Version | replace "+" "_") | trunc 63 }}
+    helm.sh/chart: {{ regexReplaceAllLiteral "[-._]+$" (printf "%s-%s" .root.Chart.Name (.root.Chart.Version | replace "+" "_") | trunc 63) "" | quote }}
   {{- with .identity }}
   annotations:
     # Another deploy is another job.
@@ -116,7 +125,7 @@ metadata:
   {{- end }}
 spec:
   {{- with .account }}
-  serviceAccountName: {{ . }}
+  serviceAccountName: {{ . | quote }}
   {{- end }}
   restartPolicy: Never
   {{- include "agent.podSecurity" . | nindent 2 }}
@@ -148,7 +157,7 @@ Takes a dict: root, name, schedule, template.
 apiVersion: batch/v1
 kind: CronJob
 metadata:
-  name: {{ include "agent.name" . }}
+  name: {{ include "agent.name" . | quote }}
   labels:
     {{- include "agent.labels" .root | nindent 4 }}
 spec:

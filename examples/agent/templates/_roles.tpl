@@ -12,10 +12,10 @@ annotations where it comes and goes with a hook.
 }}
 {{- if not .annotations }}
 {{- $rules = concat $rules (list
-  (dict "apiGroups" (list "apps") "resources" (list "deployments") "verbs" (list "get" "patch") "resourceNames" (list $root.Release.Name))
+  (dict "apiGroups" (list "apps") "resources" (list "deployments") "verbs" (list "get" "patch") "resourceNames" (list (include "agent.server" $root)))
   (dict "apiGroups" (list "apps") "resources" (list "replicasets") "verbs" (list "list"))
   (dict "apiGroups" (list "") "resources" (list "pods") "verbs" (list "list"))
-  (dict "apiGroups" (list "") "resources" (list "services") "verbs" (list "get") "resourceNames" (list $root.Release.Name))
+  (dict "apiGroups" (list "") "resources" (list "services") "verbs" (list "get") "resourceNames" (list (include "agent.server" $root)))
   (dict "apiGroups" (list "discovery.k8s.io") "resources" (list "endpointslices") "verbs" (list "list"))
 ) }}
 {{- end }}
@@ -74,7 +74,7 @@ authSecret.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: {{ .kind }}
 metadata:
-  name: {{ .name }}
+  name: {{ .name | quote }}
   labels:
     {{- include "agent.labels" $root | nindent 4 }}
   {{- with $.annotations }}
@@ -86,7 +86,7 @@ rules:
 {{ toYaml . }}
 {{- end }}
 {{- if .of }}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: {{ .of }}, name: {{ .name }}}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: {{ .of }}, name: {{ .name | quote }}}
 subjects:
 {{ toYaml $subjects }}
 {{- end }}

@@ -1,12 +1,24 @@
+{{/* The application. */}}
+{{- define "migration.name" -}}
+{{- include "release-hooks.named" (dict "text" (include "release-hooks.fullname" .)) -}}
+{{- end -}}
+
+{{/* The bundled database: a Service, and a StatefulSet, whose pods have longer names. */}}
+{{- define "migration.database" -}}
+{{- include "release-hooks.named" (dict "text" (include "release-hooks.fullname" .) "limit" 52 "form" "service" "end" "db") -}}
+{{- end -}}
+
 {{/* The Secret of who migrates. One that the chart makes carries the mode in its name, as the job does. */}}
 {{- define "migration.ddlSecret" -}}
-{{- $own := printf "%s-ddl%s" (.Release.Name | trunc 58 | trimSuffix "-") (ternary "-hook" "" (eq (include "release-hooks.mode" .) "hook")) -}}
+{{- $end := ternary "ddl-hook" "ddl" (eq (include "release-hooks.mode" .) "hook") -}}
+{{- $own := include "release-hooks.named" (dict "text" (include "release-hooks.fullname" .) "limit" 200 "end" $end) -}}
 {{- .Values.database.migration.secret | default $own -}}
 {{- end -}}
 
 {{/* The Secret of who serves. */}}
 {{- define "migration.runtimeSecret" -}}
-{{- .Values.database.runtime.secret | default (printf "%s-runtime" .Release.Name) -}}
+{{- $own := include "release-hooks.named" (dict "text" (include "release-hooks.fullname" .) "limit" 200 "end" "runtime") -}}
+{{- .Values.database.runtime.secret | default $own -}}
 {{- end -}}
 
 {{/* The pod template of the migration. */}}
@@ -16,14 +28,14 @@ spec:
   terminationGracePeriodSeconds: 1
   containers:
   - name: migrate
-    image: {{ .Values.image }}
+    image: {{ .Values.image | quote }}
     imagePullPolicy: IfNotPresent
     command: [sh, -c]
     args:
-    - {{ printf "echo migrating to schema %v as %s; %s" .Values.schema .Values.database.migration.user .Values.migrate | quote }}
+    - {{ printf "echo migrating to schema %s as %s; %s" (include "release-hooks.text" .Values.schema) .Values.database.migration.user .Values.migrate | quote }}
     env:
     - name: DATABASE_USER
-      value: {{ .Values.database.migration.user }}
+      value: {{ .Values.database.migration.user | quote }}
     - name: DATABASE_PASSWORD
-      valueFrom: {secretKeyRef: {name: {{ include "migration.ddlSecret" . }}, key: password}}
+      valueFrom: {secretKeyRef: {name: {{ include "migration.ddlSecret" . | quote }}, key: password}}
 {{- end -}}

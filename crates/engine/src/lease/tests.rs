@@ -117,6 +117,20 @@ async fn a_released_lease_is_free_at_once_and_a_deleted_one_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_process_that_waits_for_a_lease_which_is_deleted_starts_after_its_holder_has_stopped() {
+    let lab = Lab::new().await;
+    let faults = Faults::new(0);
+    let first = lab.take("first", 0, &faults).await.unwrap();
+    // The holder does not notice it: its calls hang.
+    let deletion = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        faults.on(|_| true).fail(Fault::Slow(Duration::from_hours(1)));
+        lab.leases().delete("lock", &DeleteParams::default()).await.unwrap();
+    };
+    tokio::join!(deletion, assert_one_at_a_time(&lab, first, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lost_answer_loses_no_lease() {
     let lab = Lab::new().await;
     let faults = Faults::new(0);

@@ -4,6 +4,9 @@ use super::Format;
 use super::cluster::Cluster;
 use super::ledger::Whose;
 use clap::{Args, Subcommand};
+use jobwright_release::Period;
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Lock {
@@ -11,6 +14,10 @@ pub(crate) enum Lock {
     Show(Show),
     /// Take the lock away from the process that holds it
     Break(Break),
+    /// Run a program while holding a lock, so that two never run at the same time
+    Run(LockedProgram),
+    /// Copy this program into a directory, for containers whose image lacks it
+    Install(Install),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -31,4 +38,26 @@ pub(crate) struct Break {
     /// Break it; without this, only print what would be done
     #[arg(short, long)]
     pub(crate) yes: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LockedProgram {
+    /// Name of the lock, a Lease in the namespace
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: String,
+    /// How long to wait for another holder
+    #[arg(long, value_name = "DURATION", default_value = "10m")]
+    pub(crate) wait: Period,
+    #[command(flatten)]
+    pub(crate) cluster: Cluster,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Install {
+    /// The directory
+    #[arg(value_name = "DIRECTORY")]
+    pub(crate) directory: PathBuf,
 }

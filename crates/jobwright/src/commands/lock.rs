@@ -1,4 +1,6 @@
-//! `jobwright lock`: which process deploys a release, and how to stop waiting for one that does not.
+//! `jobwright lock`: which process deploys a release, how to stop waiting for one that does not, and programs under a lock.
+
+mod program;
 
 use super::session::{self, Named};
 use crate::arguments::{self, Format, Lock};
@@ -13,15 +15,19 @@ use serde_json::{Value, json};
 const AFTERWARDS: &str = "it stops within 10s, and the next deploy may start 15s from now";
 
 pub(super) fn run(arguments: &Lock) -> Result<(), Failure> {
-    let (Lock::Show(show) | Lock::Break(arguments::Break { show, .. })) = arguments;
+    let show = match arguments {
+        Lock::Show(show) | Lock::Break(arguments::Break { show, .. }) => show,
+        Lock::Run(arguments) => return program::run(arguments),
+        Lock::Install(arguments) => return program::install(arguments),
+    };
     cluster::block_on(&show.cluster, false, async {
         let named = session::find_release(&show.whose, &show.cluster).await?;
         let lease = named.lease().ok_or_else(|| {
             Failure::new(Kind::Usage, "no release named").hint("pass `--plan` or `--release`, or run it beside a plan")
         })?;
         match arguments {
-            Lock::Show(show) => print(&named, &lease, show.output).await,
             Lock::Break(arguments) => take_away(&named, &lease, arguments).await,
+            _ => print(&named, &lease, show.output).await,
         }
     })
 }

@@ -10,6 +10,7 @@ mod follow;
 mod front;
 mod ledger;
 mod lock;
+mod locked;
 mod orphan;
 mod plans;
 mod secrets;

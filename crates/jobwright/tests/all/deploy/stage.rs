@@ -131,6 +131,13 @@ impl Stage {
         });
     }
 
+    /// Deletes a Lease of the namespace of the plan.
+    pub(crate) fn delete_lease(&self, name: &str) {
+        use k8s_openapi::api::coordination::v1::Lease;
+        let leases = kube::Api::<Lease>::namespaced(self.client(), "shop");
+        self.block_on(leases.delete(name, &kube::api::DeleteParams::default())).unwrap();
+    }
+
     /// The same with no cluster but the one that it makes up.
     pub(crate) fn jobwright_alone(&self, line: &str) -> Said {
         ended(self.command(line).env_remove("KUBECONFIG").stdin(Stdio::null()).output().unwrap())

@@ -28,8 +28,8 @@ A plain job has a TTL only if it has its own: Argo CD and Flux recreate a Job th
 apiVersion: batch/v1
 kind: Job
 metadata:
-  name: {{ $name }}
-  namespace: {{ .root.Release.Namespace }}
+  name: {{ $name | quote }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "release-hooks.labels" . | nindent 4 }}
   {{- with $annotations }}
@@ -51,7 +51,7 @@ spec:
   manualSelector: true
   selector:
     matchLabels:
-      release-hooks/job: {{ $name }}
+      release-hooks/job: {{ $name | quote }}
   {{- end }}
   template:
     {{- toYaml $template | nindent 4 }}
@@ -83,15 +83,13 @@ The ServiceAccount of a job, if it has one of its own. A hook's is a copy that n
 {{- define "release-hooks.serviceAccount" -}}
 {{- $account := include "release-hooks.account" . | fromYaml -}}
 {{- if $account.create -}}
-{{- /* Before the job, also before one with a weight below 1. */ -}}
-{{- $weight := min 0 (sub (include "release-hooks.weight" . | int64) 1) -}}
-{{- $annotations := include "release-hooks.serviceAccount.annotations" (dict "root" .root "name" .name "phase" .phase "weight" $weight) | fromYaml -}}
+{{- $annotations := include "release-hooks.accountAnnotations" . | fromYaml -}}
 {{- $annotations = merge (deepCopy ($account.annotations | default dict)) $annotations -}}
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  name: {{ include "release-hooks.serviceAccountName" . }}
-  namespace: {{ .root.Release.Namespace }}
+  name: {{ include "release-hooks.serviceAccountName" . | quote }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "release-hooks.labels" . | nindent 4 }}
   {{- with $annotations }}
@@ -99,6 +97,12 @@ metadata:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 {{- end -}}
+{{- end -}}
+
+{{/* What makes the account of a job, and its roles, come before it: also before a job with a weight below 1. */}}
+{{- define "release-hooks.accountAnnotations" -}}
+{{- $weight := min 0 (sub (include "release-hooks.weight" . | int64) 1) -}}
+{{- include "release-hooks.serviceAccount.annotations" (dict "root" .root "name" .name "phase" .phase "weight" $weight) -}}
 {{- end -}}
 
 {{/*
@@ -110,20 +114,20 @@ only the job would run nothing.
 apiVersion: v1
 kind: ConfigMap
 metadata:
-  name: {{ include "release-hooks.cut" (dict "text" (include "release-hooks.base" .) "limit" 200 "end" "fingerprint") }}
-  namespace: {{ .root.Release.Namespace }}
+  name: {{ include "release-hooks.named" (dict "text" (include "release-hooks.start" .) "limit" 200 "end" (printf "%s-fingerprint" .name)) | quote }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "release-hooks.labels" . | nindent 4 }}
 data:
-  fingerprint: {{ include "release-hooks.job" . | sha256sum }}
+  fingerprint: {{ include "release-hooks.job" . | sha256sum | quote }}
 {{- end -}}
 {{- end -}}
 
 {{/*
-All that a job needs, in one: its account, its fingerprint and itself. Takes what release-hooks.job takes.
+All that a job needs, in one: its account, the roles of its lock, its fingerprint and itself. Takes what release-hooks.job takes.
 */}}
 {{- define "release-hooks.resources" -}}
-{{- range list "release-hooks.serviceAccount" "release-hooks.fingerprint" "release-hooks.job" }}
+{{- range list "release-hooks.serviceAccount" "release-hooks.lockRoles" "release-hooks.fingerprint" "release-hooks.job" }}
 {{- with include . $ }}
 ---
 {{ . }}
@@ -138,8 +142,8 @@ The same as a ReleaseJob, for clusters with the operator.
 apiVersion: jobwright.io/v1alpha1
 kind: ReleaseJob
 metadata:
-  name: {{ include "release-hooks.name" . }}
-  namespace: {{ .root.Release.Namespace }}
+  name: {{ include "release-hooks.name" . | quote }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "release-hooks.labels" . | nindent 4 }}
   {{- with .annotations }}
@@ -147,7 +151,7 @@ metadata:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 spec:
-  release: {{ .root.Release.Name }}
+  release: {{ .root.Release.Name | quote }}
   phase: {{ include "release-hooks.phase" . | title }}
   {{- with .root.Chart.AppVersion }}
   version: {{ . | quote }}

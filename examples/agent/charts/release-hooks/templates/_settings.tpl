@@ -13,11 +13,13 @@ uses it.
 {{- end -}}
 {{- $defaults := dict
   "mode" "hook"
+  "fullname" ""
   "database" "external"
   "ttlSecondsAfterFinished" 3600
   "deployerTimeoutSeconds" 300
   "deadlineSeconds" nil
   "backoffLimit" 0
+  "lock" (dict "enabled" false "image" "jobwright/jobwright:0.1.0")
   "serviceAccount" (dict "create" true "name" "" "annotations" dict)
   "waitFor" (dict "host" "" "port" 5432 "image" "busybox:1.37" "command" list)
 -}}
@@ -53,6 +55,32 @@ uses it.
 {{- include "release-hooks.checkNumber" (dict "settings" $settings "key" "deadlineSeconds" "minimum" 1) -}}
 {{- end -}}
 {{- $_ := include "release-hooks.integer" (dict "value" $settings.waitFor.port "called" "releaseHooks.waitFor.port" "minimum" 1 "maximum" 65535) -}}
+{{- $account := $settings.serviceAccount -}}
+{{- $wait := $settings.waitFor -}}
+{{- range list
+  (list "fullname" $settings.fullname "string" "a text")
+  (list "serviceAccount.name" $account.name "string" "a text")
+  (list "serviceAccount.annotations" $account.annotations "map" "a map of texts")
+  (list "lock.enabled" $settings.lock.enabled "bool" "true or false")
+  (list "lock.image" $settings.lock.image "string" "a text")
+  (list "waitFor.host" $wait.host "string" "a text")
+  (list "waitFor.image" $wait.image "string" "a text")
+  (list "waitFor.command" $wait.command "slice" "a list of texts")
+-}}
+{{- if not (kindIs (index . 2) (index . 1)) -}}
+{{- fail (printf "releaseHooks.%s is %s: it is %s" (index . 0) (toJson (index . 1)) (index . 3)) -}}
+{{- end -}}
+{{- end -}}
+{{- range $key, $value := $account.annotations -}}
+{{- if not (kindIs "string" $value) -}}
+{{- fail (printf "releaseHooks.serviceAccount.annotations.%s is %s: it is a text" $key (toJson $value)) -}}
+{{- end -}}
+{{- end -}}
+{{- range $index, $word := $wait.command -}}
+{{- if not (kindIs "string" $word) -}}
+{{- fail (printf "releaseHooks.waitFor.command[%d] is %s: it is a text" $index (toJson $word)) -}}
+{{- end -}}
+{{- end -}}
 {{- if not (kindIs "bool" $settings.serviceAccount.create) -}}
 {{- fail (printf "releaseHooks.serviceAccount.create is %s: it is true or false" (toJson $settings.serviceAccount.create)) -}}
 {{- end -}}

@@ -7,12 +7,7 @@ numbers here. These fail with the name of the value.
 A whole number, as text. Takes a dict: value, called (how an error names it), minimum, maximum. A number may be a string.
 */}}
 {{- define "release-hooks.integer" -}}
-{{- $text := toString .value -}}
-{{- if kindIs "float64" .value -}}
-{{- if eq .value (floor .value) -}}
-{{- $text = printf "%.0f" .value -}}
-{{- end -}}
-{{- end -}}
+{{- $text := include "release-hooks.text" .value -}}
 {{- $known := or (kindIs "int" .value) (kindIs "int64" .value) (kindIs "float64" .value) (kindIs "string" .value) -}}
 {{- if not (and $known (regexMatch "^(0|-?[1-9][0-9]{0,9})$" $text)) -}}
 {{- fail (printf "%s is %s: it is a whole number without a unit" .called (toJson .value)) -}}
@@ -21,6 +16,15 @@ A whole number, as text. Takes a dict: value, called (how an error names it), mi
 {{- fail (printf "%s is %s: it is between %d and %d" .called $text (int64 .minimum) (int64 .maximum)) -}}
 {{- end -}}
 {{- $text -}}
+{{- end -}}
+
+{{/* A text or a number as text: a large number without an exponent. Takes the value. */}}
+{{- define "release-hooks.text" -}}
+{{- if kindIs "float64" . -}}
+{{- ternary (printf "%.0f" .) (toString .) (eq . (floor .)) -}}
+{{- else -}}
+{{- toString . -}}
+{{- end -}}
 {{- end -}}
 
 {{/* A number of a setting. Takes a dict: settings, key, minimum. */}}

@@ -1,15 +1,50 @@
 {{/*
-What a job is called before its mode is part of it. Takes a dict: root, name, and fullname instead of the release's name.
+What everything of a chart is called first: the release. Below an umbrella chart the path to the chart follows it, such as
+`shop-api`, by aliases where there are any, so that a chart that is there twice has every name once. Another name is
+releaseHooks.fullname. Takes the root context.
 */}}
-{{- define "release-hooks.base" -}}
-{{- printf "%s-%s" (.fullname | default .root.Release.Name) .name -}}
+{{- define "release-hooks.fullname" -}}
+{{- $given := (include "release-hooks.settings" . | fromYaml).fullname -}}
+{{- if $given -}}
+{{- tpl $given . -}}
+{{- else -}}
+{{- $path := splitList "/charts/" (dir .Template.BasePath) | rest -}}
+{{- prepend $path .Release.Name | join "-" -}}
+{{- end -}}
 {{- end -}}
 
 {{/*
-Cuts a text, leaves no dash at the cut, and puts an end to it. Takes a dict: text, limit, end.
+A name from a text and an end. What Kubernetes does not accept there is cut from the text or replaced, never from the end,
+and a hash of the whole text then keeps two names apart. Takes a dict:
+  text   usually release-hooks.fullname
+  end    what the object is; none for the text alone
+  limit  the length, 63 by default
+  form   subdomain (the default, with dots), label (without) or service (without, and with a letter first)
 */}}
-{{- define "release-hooks.cut" -}}
-{{- printf "%s-%s" (regexReplaceAllLiteral "[-.]+$" (.text | trunc (int .limit)) "") .end -}}
+{{- define "release-hooks.named" -}}
+{{- $form := .form | default "subdomain" -}}
+{{- $end := ternary (printf "-%s" .end) "" (not (empty .end)) -}}
+{{- $limit := ternary (int .limit) 63 (hasKey . "limit") -}}
+{{- $text := .text | lower | replace "_" "-" -}}
+{{- if ne $form "subdomain" -}}
+{{- $text = $text | replace "." "-" -}}
+{{- end -}}
+{{- if and (eq $form "service") (regexMatch "^[0-9]" $text) -}}
+{{- $text = printf "n%s" $text -}}
+{{- end -}}
+{{- if or (ne $text .text) (gt (len (printf "%s%s" $text $end)) $limit) -}}
+{{- $room := sub $limit (add (len $end) 9) -}}
+{{- if lt $room 1 -}}
+{{- fail (printf "%s is too long for a name: %d characters fit" .end (sub $limit 11)) -}}
+{{- end -}}
+{{- $text = printf "%s-%s" (regexReplaceAllLiteral "[-.]+$" ($text | trunc (int $room)) "") (.text | sha256sum | trunc 8) -}}
+{{- end -}}
+{{- printf "%s%s" $text $end -}}
+{{- end -}}
+
+{{/* What the names of a job begin with. Takes a dict: root, and fullname. */}}
+{{- define "release-hooks.start" -}}
+{{- .fullname | default (include "release-hooks.fullname" .root) -}}
 {{- end -}}
 
 {{/*
@@ -38,6 +73,9 @@ Takes what release-hooks.job takes.
 {{- $settings := include "release-hooks.settings" .root | fromYaml -}}
 {{- if and (eq $settings.database "bundled") (ne (include "release-hooks.phase" .) "post") -}}
 {{- $_ := set $spec "initContainers" (prepend ($spec.initContainers | default list) (include "release-hooks.waiter" . | fromYaml)) -}}
+{{- end -}}
+{{- if include "release-hooks.isLocked" . -}}
+{{- $_ := set $template "spec" (include "release-hooks.lockedSpec" (merge (dict "spec" $spec) .) | fromYaml) -}}
 {{- end -}}
 {{- toYaml $template -}}
 {{- end -}}
@@ -69,18 +107,18 @@ A hook has one name for ever; a plain job has one for its content, of which the 
 Takes a dict: root, name, template (the pod template to hash), run (Always: another name with every revision).
 */}}
 {{- define "release-hooks.name" -}}
-{{- $base := include "release-hooks.base" . -}}
+{{- $start := include "release-hooks.start" . -}}
 {{- $mode := include "release-hooks.mode" .root -}}
 {{- if eq $mode "hook" -}}
-{{- include "release-hooks.cut" (dict "text" $base "limit" 58 "end" "hook") -}}
+{{- include "release-hooks.named" (dict "text" $start "end" (printf "%s-hook" .name)) -}}
 {{- else if eq $mode "plain" -}}
 {{- $content := include "release-hooks.template" . -}}
 {{- if eq (include "release-hooks.run" .) "Always" -}}
 {{- $content = printf "%s\nrevision: %d" $content (int .root.Release.Revision) -}}
 {{- end -}}
-{{- include "release-hooks.cut" (dict "text" $base "limit" 52 "end" ($content | sha256sum | trunc 10)) -}}
+{{- include "release-hooks.named" (dict "text" $start "end" (printf "%s-%s" .name ($content | sha256sum | trunc 10))) -}}
 {{- else -}}
-{{- $base | trunc 63 | trimSuffix "-" -}}
+{{- include "release-hooks.named" (dict "text" $start "end" .name) -}}
 {{- end -}}
 {{- end -}}
 
@@ -93,8 +131,11 @@ Takes a dict: root, name, and serviceAccount (create, name, annotations) where a
 {{- if not $account.create -}}
 {{- $account.name | default "default" -}}
 {{- else -}}
-{{- $base := $account.name | default (include "release-hooks.base" .) -}}
-{{- $mode := include "release-hooks.mode" .root -}}
-{{- include "release-hooks.cut" (dict "text" $base "limit" 52 "end" (ternary "hook" "job" (eq $mode "hook"))) -}}
+{{- $kind := ternary "hook" "job" (eq (include "release-hooks.mode" .root) "hook") -}}
+{{- if $account.name -}}
+{{- include "release-hooks.named" (dict "text" $account.name "end" $kind) -}}
+{{- else -}}
+{{- include "release-hooks.named" (dict "text" (include "release-hooks.start" .) "end" (printf "%s-%s" .name $kind)) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
