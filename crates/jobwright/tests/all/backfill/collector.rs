@@ -2,7 +2,7 @@
 
 use crate::backfill::play::PLANTED;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -101,5 +101,20 @@ impl Collector {
             }
         }
         (objects, again)
+    }
+
+    /// What a receiver has that drops a request whose key it has seen. The same key never has other content.
+    pub(crate) fn honoured(&self) -> BTreeSet<String> {
+        let mut known: BTreeMap<String, String> = BTreeMap::new();
+        for (key, body) in &*self.batches.lock().unwrap() {
+            let first = known.entry(key.clone()).or_insert_with(|| body.clone());
+            assert_eq!(first, body, "{key} has carried two contents");
+        }
+        let objects = known.values().flat_map(|body| body.lines()).map(|line| {
+            let object: Value = serde_json::from_str(line).unwrap();
+            let part = |key: &str| object["metadata"][key].as_str().unwrap_or_default().to_owned();
+            format!("{}/{}/{}", object["kind"].as_str().unwrap(), part("namespace"), part("name"))
+        });
+        objects.collect()
     }
 }
