@@ -305,6 +305,8 @@ impl<'a> Rotation<'a> {
             let found = targets.get_opt(&target.name).await;
             let found = found.map_err(|error| Mishap::new(format!("read {target}"), error))?;
             if found.is_none_or(|found| found.resource_version().as_deref() != Some(&target.version)) {
+                *self.waiting_for.lock().unwrap_or_else(PoisonError::into_inner) =
+                    format!("{target} is changed by others again and again");
                 return Ok(false);
             }
         }

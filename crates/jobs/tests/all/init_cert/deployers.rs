@@ -1,10 +1,12 @@
 //! Deployers that apply: they add, drop and rename what a bundle is in, and never meet anything of ours in their way.
 
 use super::targets::{api_service, definition, names, wanted};
-use super::world::{World, deployment, webhooks};
+use super::world::{World, deployment, options, webhooks};
 use base64::Engine as _;
+use jobwright_drydock::{Call, Fault, Faults};
 use jobwright_jobs::init_cert::{Action, Options, Stage, Targets};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const REGISTRATION: &str = "admissionregistration.k8s.io/v1";
 const VALIDATING: &str = "ValidatingWebhookConfiguration";
@@ -162,4 +164,28 @@ async fn what_an_earlier_version_owned_is_given_up_before_the_upgrade() {
             assert_eq!(entries(&world, kind).await, [("b.shop.example".to_owned(), true)]);
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_changed_again_and_again_is_named() {
+    let mut world = World::running().await;
+    world.write_bundle("").await;
+    world.faults = Faults::new(0);
+    let is_patch = |call: &Call| call.verb == "patch" && call.resource == "validatingwebhookconfigurations";
+    world.faults.on(is_patch).fail(Fault::Slow(Duration::from_secs(1)));
+    let wanted = Options { timeout: Duration::from_secs(15), ..options() };
+    let changing = async {
+        for number in 0_u64.. {
+            let mut object = webhooks(VALIDATING, "shop", &[("one.shop.example", "hook")]);
+            object["metadata"]["labels"]["number"] = json!(number.to_string());
+            world.apply(object).await;
+            world.pass(Duration::from_millis(300)).await;
+        }
+    };
+    let error = tokio::select! {
+        ended = world.run(&wanted) => ended.unwrap_err(),
+        () = changing => panic!("there are no more numbers"),
+    };
+    let part = "ValidatingWebhookConfiguration `shop` is changed by others again and again (waited for 15s)";
+    assert!(error.to_string().contains(part), "{error}");
 }
