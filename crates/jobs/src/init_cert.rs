@@ -142,10 +142,12 @@ pub async fn init_cert(around: &Surroundings, options: &Options) -> Result<Repor
         () = around.cancellation.cancelled() => return Err(Error::Cancelled),
     };
     let late = |_| Error::TimedOut { waiting_for: "the cluster does not answer".to_owned(), limit: options.timeout };
-    let memory = match prepared.map_err(late)?? {
+    let (memory, options) = match prepared.map_err(late)?? {
         Prepared::Needless(report) => return Ok(*report),
-        Prepared::Wanted(noticed) => noticed.unsaved,
+        Prepared::Wanted(noticed) => (noticed.unsaved, options.clone()),
+        Prepared::Wiped => (None, options.for_bundles()),
     };
+    let options = &options;
     let lease = match &around.holder {
         Some(holder) => Some(take_lease(around, options, holder).await?),
         None => None,

@@ -40,7 +40,8 @@ Each forced upgrade counts once. A job that is killed resumes: the next run, of 
 owes the certificate or the backfill. Only one forced upgrade can be missed: the first one after an install whose job was
 killed between two consecutive writes, before any other run.
 
-`onForce: Keep` turns this off: a forced upgrade is an ordinary one then.
+`onForce: Keep` turns this off: a forced upgrade is an ordinary one then. It still removes what `init-cert` has put into the
+webhook configuration, `caBundle`, so a Job of that revision puts it back.
 
 ## Under Argo CD
 

@@ -30,6 +30,7 @@ pub async fn check(around: &Surroundings, options: &Options) -> Result<Report, E
         match force::prepare(around, options, false).await? {
             Prepared::Needless(report) => Ok(*report),
             Prepared::Wanted(noticed) => Box::pin(look(around, options, noticed.forced)).await.map_err(told),
+            Prepared::Wiped => Box::pin(look(around, &options.for_bundles(), None)).await.map_err(told),
         }
     };
     tokio::select! {

@@ -46,7 +46,8 @@ pub struct Options {
     /// The ConfigMap of the release that shows whether a deploy was forced: then there is a new CA and a new certificate.
     /// The inject stage does all of it in this case.
     pub mark: Option<Mark>,
-    /// Do nothing unless a forced deploy asks for it. Needs `mark`.
+    /// Issue nothing unless `mark` shows that a forced deploy asks for it. A forced deploy that asks for nothing has removed
+    /// the CA from the bundles all the same: it is put back.
     pub only_if_forced: bool,
     /// The Lease that only one run holds at a time; one for the Secret if none.
     pub lock: Option<String>,
@@ -160,6 +161,11 @@ impl Options {
             only_if_forced: false,
             lock: None,
         }
+    }
+
+    /// The same for a run that only gives bundles what they lack.
+    pub(super) fn for_bundles(&self) -> Self {
+        Self { stage: Stage::Inject, force: false, again: None, ..self.clone() }
     }
 
     /// The Secret of the CA.

@@ -55,8 +55,8 @@ pub(crate) struct InitCert {
     /// The same once after a forced deploy, which removes the mark from this ConfigMap: configmap:NAME
     #[arg(long, value_name = "CONFIGMAP")]
     pub(crate) mark: Option<Mark>,
-    /// Do nothing unless a forced deploy asks for it
-    #[arg(long, requires = "mark")]
+    /// Only put back what a forced deploy has removed, and issue what it asks for (see --mark)
+    #[arg(long)]
     pub(crate) if_forced: bool,
     /// The Lease that only one run holds at a time; one for the Secret if not given
     #[arg(long, value_name = "NAME")]

@@ -79,7 +79,6 @@ fn what_a_mark_needs_is_told_and_its_role_is_printed() {
         (format!("{backfill} --checkpoint configmap:p --mark configmap:m"), "--unless-complete"),
         (format!("{backfill} --checkpoint configmap:p --unless-complete k --if-forced"), "--mark"),
         (format!("{backfill} --checkpoint file:p --unless-complete k --mark configmap:m"), "configmap:NAME"),
-        (format!("{certificate} --if-forced"), "--mark"),
         (format!("{certificate} --mark m"), "invalid mark `m`: expected configmap:NAME"),
     ] {
         let said = stage.jobwright(&typed).expect(2);

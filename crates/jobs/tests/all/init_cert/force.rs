@@ -150,7 +150,7 @@ async fn stages_that_do_not_look_keep_what_a_forced_deploy_was_given() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_is_only_for_forced_deploys_ends_after_three_reads_otherwise() {
+async fn a_run_that_is_only_for_forced_deploys_reads_and_ends_otherwise() {
     let mut world = installed().await;
     tracked(&world).deploy(Deploy::Patch, "2.a").await;
     let only = Options { only_if_forced: true, ..marking(Stage::All) };
@@ -159,7 +159,9 @@ async fn a_run_that_is_only_for_forced_deploys_ends_after_three_reads_otherwise(
     assert_eq!((report.action, report.reason.as_str()), (Action::Kept, "no deploy was forced"));
     let calls: Vec<String> = world.faults.calls().iter().map(ToString::to_string).collect();
     let secret = |name: &str| format!("get secrets/{NAMESPACE}/{name}");
-    assert_eq!(calls, [secret("hook-tls-ca"), format!("get configmaps/{NAMESPACE}/{NAME}"), secret(SECRET)]);
+    let noticing = [secret("hook-tls-ca"), format!("get configmaps/{NAMESPACE}/{NAME}"), secret(SECRET)];
+    assert_eq!(calls[..3], noticing);
+    assert!(calls[3..].iter().all(|call| call.starts_with("get ")) && calls.len() == 6, "{calls:?}");
 
     tracked(&world).deploy(Deploy::Replace, "3.a").await;
     assert!(!check(&world.surroundings(None), &only).await.unwrap().is_good());
@@ -167,6 +169,44 @@ async fn a_run_that_is_only_for_forced_deploys_ends_after_three_reads_otherwise(
     assert_eq!(world.run(&only).await.unwrap().action, Action::Renewed);
     assert_eq!(world.run(&only).await.unwrap().reason, "no deploy was forced");
     world.expect_no_gap().await;
+}
+
+/// As a forced deploy leaves it that renders no bundle.
+async fn wipe(world: &World) {
+    let kind = "ValidatingWebhookConfiguration";
+    let mut live = world.get("admissionregistration.k8s.io/v1", kind, "shop").await;
+    live["webhooks"][0]["clientConfig"].as_object_mut().unwrap().remove("caBundle").unwrap();
+    world.replace(live).await;
+    assert!(world.trusted().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forced_deploy_that_asks_for_no_certificate_has_its_bundle_put_back() {
+    let world = installed().await;
+    let before = certificates(&world).await;
+    let trusted = world.trusted().await;
+    let marked = Options { only_if_forced: true, ..marking(Stage::All) };
+    // With `onForce: Keep` there is no mark. With one, this is what a sync of the same content does.
+    for only in [Options { mark: None, ..marked.clone() }, marked] {
+        assert_eq!(world.run(&only).await.unwrap().reason, "no deploy was forced");
+        wipe(&world).await;
+        let checked = check(&world.surroundings(None), &only).await.unwrap();
+        assert_eq!(checked.open, ["ValidatingWebhookConfiguration `shop` does not trust it"]);
+        let report = world.run(&only).await.unwrap();
+        assert_eq!(report.action, Action::Kept);
+        assert!(report.targets[0].changed, "{report:?}");
+        assert_eq!(world.trusted().await, trusted);
+        assert_eq!(world.run(&only).await.unwrap().reason, "no deploy was forced");
+    }
+    assert_eq!(certificates(&world).await, before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_install_leaves_the_certificate_to_the_other_job() {
+    let world = World::new().await;
+    let only = Options { only_if_forced: true, ..options() };
+    assert_eq!(world.run(&only).await.unwrap().reason, "no deploy was forced");
+    assert!(world.secret(SECRET).await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
