@@ -12,8 +12,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A scenario with fewer calls would explore less.
+/// A scenario with fewer calls would explore less, and so would a sample of fewer.
 const FEWEST_CALLS: usize = 150;
+const FEWEST_SAMPLED: usize = 38;
 
 /// What goes wrong in a play.
 #[derive(Clone, Debug)]
@@ -166,6 +167,17 @@ impl Extent {
     }
 }
 
+impl Extent {
+    /// How many plays a suite has at least, with this many faults.
+    fn fewest_plays(&self, faults: usize) -> usize {
+        match self {
+            Self::Sample => FEWEST_SAMPLED,
+            Self::EveryCall => FEWEST_CALLS,
+            Self::EveryFault => FEWEST_CALLS * faults,
+        }
+    }
+}
+
 /// A suite: an undisturbed run, and plays on all processors.
 pub(crate) struct Suite {
     pub(crate) scenario: Scenario,
@@ -187,8 +199,10 @@ impl Suite {
     /// The calls that are disturbed, numbered from 1, each with a fault. All faults take their turn.
     pub(crate) fn choose<F: Clone>(&self, faults: &[F]) -> Vec<(usize, F)> {
         let calls = 1..=self.calls.len();
+        let extent = Extent::wanted();
+        let fewest = extent.fewest_plays(faults.len());
         let in_turn = |calls: Vec<usize>| calls.into_iter().zip(faults.iter().cycle().cloned()).collect();
-        match Extent::wanted() {
+        let chosen: Vec<(usize, F)> = match extent {
             Extent::EveryFault => {
                 calls.flat_map(|call| faults.iter().map(move |fault| (call, fault.clone()))).collect()
             }
@@ -205,7 +219,9 @@ impl Suite {
                     .collect();
                 in_turn(calls.filter(|call| first.contains(call) || call % 12 == 0).collect())
             }
-        }
+        };
+        assert!(chosen.len() >= fewest, "the suite has only {} plays, and had {fewest}", chosen.len());
+        chosen
     }
 
     /// Plays the scenario with each disturbance.
@@ -213,18 +229,21 @@ impl Suite {
         self.run(disturbances, |number, disturbance| block_on(play(&self.scenario, number, disturbance, &self.calls)));
     }
 
-    /// Runs plays on all processors, each at a call. Fails with everything that went wrong, and unless each call was
+    /// Runs plays on all processors, each at a call. Fails with everything that went wrong, and unless each play was
     /// disturbed.
     pub(crate) fn run<P: fmt::Display + Sync>(&self, points: &[(usize, P)], play: impl Fn(usize, &P) -> Shown + Sync) {
         let (next, wrong, covered) = (AtomicUsize::new(0), Mutex::new(Vec::new()), Mutex::new(BTreeSet::new()));
         std::thread::scope(|scope| {
             for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
                 scope.spawn(|| {
-                    while let Some((call, point)) = points.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let take = || next.fetch_add(1, Ordering::Relaxed);
+                    while let Some((index, (call, point))) =
+                        Some(take()).and_then(|index| Some((index, points.get(index)?)))
+                    {
                         let mut shown = play(self.next.fetch_add(1, Ordering::Relaxed), point);
                         shown.problems.extend(shown.ending.differences(&self.ending, shown.was_overtaken));
                         if shown.was_disturbed {
-                            covered.lock().unwrap().insert(*call);
+                            covered.lock().unwrap().insert(index);
                         }
                         if !shown.problems.is_empty() {
                             let name = &self.calls[call - 1];
@@ -237,7 +256,15 @@ impl Suite {
         });
         let wrong = wrong.into_inner().unwrap();
         assert!(wrong.is_empty(), "{} of {} plays went wrong:\n{}", wrong.len(), points.len(), wrong.join("\n"));
-        let chosen: BTreeSet<usize> = points.iter().map(|(call, _)| *call).collect();
-        assert_eq!(covered.into_inner().unwrap(), chosen, "calls that were not disturbed are missing");
+        let covered = covered.into_inner().unwrap();
+        let missed = points.iter().enumerate().filter(|(index, _)| !covered.contains(index));
+        let missed: Vec<String> = missed.map(|(_, (_, point))| point.to_string()).collect();
+        assert!(
+            missed.is_empty(),
+            "{} of {} plays disturbed nothing:\n{}",
+            missed.len(),
+            points.len(),
+            missed.join("\n")
+        );
     }
 }
