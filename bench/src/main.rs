@@ -104,7 +104,7 @@ async fn measure(measurement: Measurement) -> Result<Usage> {
         }
         Measurement::Jobs { finished, more } => jobs::measure(finished, more).await?,
         Measurement::Engine { components, jobs } => engine::measure(components, jobs).await?,
-        Measurement::Deploy { components, jobs, again } => deploy::measure(components, jobs, again).await?,
+        Measurement::Deploy { components, jobs, again } => Box::pin(deploy::measure(components, jobs, again)).await?,
         Measurement::On { kubeconfig, what } => {
             let client = watching::connect(&kubeconfig).await?;
             match what {

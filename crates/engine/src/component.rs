@@ -32,6 +32,12 @@ pub trait Component: Send + Sync {
     /// Whether it has to be installed or upgraded. Asked of all components before anything is changed.
     async fn decide(&self, context: &DeployContext) -> Result<Decision, Failure>;
 
+    /// Fails where its deploy would fail before it changes anything. Only a preview asks, and nothing may be changed for the
+    /// answer.
+    async fn foresee(&self, _context: &DeployContext) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Installs or upgrades it, and waits until it is there.
     async fn deploy(&self, context: &DeployContext, occasion: Occasion) -> Result<(), Failure>;
 
@@ -85,6 +91,7 @@ pub struct DeployContext {
     pub(crate) mask: Mask,
     pub(crate) watchdog: Option<Watchdog>,
     pub(crate) owed: BTreeMap<String, Occasion>,
+    pub(crate) retry: Retry,
 }
 
 impl DeployContext {
@@ -119,7 +126,7 @@ impl DeployContext {
 
     /// Retries API calls until the retry limit or shortly after a cancellation.
     pub fn retry(&self) -> Retry {
-        Retry::new(self.clock.clone(), self.cancellation.clone(), self.events.clone())
+        self.retry.clone()
     }
 
     /// Values that are hidden in what the component reports.

@@ -65,6 +65,7 @@ pub struct Context {
     pub(crate) lines: Arc<Mutex<Lines>>,
     pub(crate) mask: Mask,
     pub(crate) watchdog: Option<Watchdog>,
+    pub(crate) retry: Retry,
 }
 
 /// The last lines that a job has logged.
@@ -132,7 +133,7 @@ impl Context {
 
     /// Retries API calls until the retry limit or shortly after a cancellation.
     pub fn retry(&self) -> Retry {
-        Retry::new(self.clock.clone(), self.cancellation.clone(), self.events.clone())
+        self.retry.clone()
     }
 
     /// Values that never reach a log, a reason or the ledger: a job that reads a Secret hides its values here.

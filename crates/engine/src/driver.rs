@@ -26,6 +26,9 @@ pub(crate) trait Attempts: Send {
     /// Whether there is anything to do; none if the deploy was cancelled before that was known.
     async fn ask(&mut self) -> Result<Option<Needed>, String>;
 
+    /// Fails where this attempt would fail before it changes anything, for a preview.
+    async fn foresee(&mut self, active: &Active) -> Result<(), String>;
+
     /// Carries out a step that is neither a question nor a record.
     async fn carry_out(&mut self, step: &Step, active: Option<&Active>, ledger_uid: &str) -> kube::Result<()>;
 

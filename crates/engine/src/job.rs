@@ -62,6 +62,11 @@ pub trait Job: Send + Sync {
         Ok(Needed::Yes)
     }
 
+    /// Fails where it would fail before it changes anything. Only a preview asks, and nothing may be changed for the answer.
+    async fn foresee(&self, _context: &Context) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Does it.
     async fn run(&self, context: &Context) -> Result<(), Failure>;
 

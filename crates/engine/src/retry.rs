@@ -48,6 +48,8 @@ pub struct Retry {
     backoff: Backoff,
     /// When the cancellation was noticed. Clones share it, so that the time after it is not granted to each call anew.
     cancelled_at: Arc<OnceLock<Instant>>,
+    /// The retries of the whole, if these are of a part of it.
+    whole: Option<Arc<Retry>>,
 }
 
 /// A call that keeps failing.
@@ -62,7 +64,15 @@ pub struct Outage {
 impl Retry {
     /// Retries that end soon after the cancellation, and report outages as events.
     pub fn new(clock: Clock, cancellation: CancellationToken, events: Events) -> Self {
-        Self { clock, cancellation, events, backoff: Backoff::default(), cancelled_at: Arc::default() }
+        Self { clock, cancellation, events, backoff: Backoff::default(), cancelled_at: Arc::default(), whole: None }
+    }
+
+    /// The same for a part of the work, which may also be cancelled alone. When the whole is cancelled, the time after that
+    /// is not granted to its parts anew.
+    #[must_use]
+    pub(crate) fn under(&self, cancellation: CancellationToken, events: Events) -> Self {
+        let whole = Some(Arc::new(self.clone()));
+        Self { cancellation, events, cancelled_at: Arc::default(), whole, ..self.clone() }
     }
 
     /// The same with a shorter limit, for what is not worth five minutes.
@@ -122,6 +132,9 @@ impl Retry {
 
     /// Until when calls are retried after the cancellation, which has happened.
     fn end_of_grace(&self) -> Instant {
+        if let Some(whole) = self.whole.as_ref().filter(|whole| whole.cancellation.is_cancelled()) {
+            return whole.end_of_grace();
+        }
         *self.cancelled_at.get_or_init(Instant::now) + AFTER_CANCELLATION
     }
 
@@ -307,6 +320,27 @@ mod tests {
             assert_eq!(begun.elapsed().as_secs(), 2);
         }
         assert!(retry.call("read it", || async { Ok(()) }).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn parts_of_what_is_cancelled_share_its_ten_seconds() {
+        let cancellation = CancellationToken::new();
+        let whole = Retry::new(virtual_clock(), cancellation.clone(), Events::nowhere());
+        let hang = async |retry: Retry| {
+            let begun = Instant::now();
+            assert!(retry.call("read it", std::future::pending::<kube::Result<()>>).await.is_err());
+            begun.elapsed().as_secs()
+        };
+        let alone = whole.under(cancellation.child_token(), Events::nowhere());
+        alone.cancellation().cancel();
+        assert_eq!(hang(alone).await, 10, "a part that is cancelled alone");
+        cancellation.cancel();
+        let parts: Vec<Retry> = (0..3).map(|_| whole.under(cancellation.child_token(), Events::nowhere())).collect();
+        let mut took = Vec::new();
+        for part in parts.into_iter().chain([whole]) {
+            took.push(hang(part).await);
+        }
+        assert_eq!(took, [10, 2, 2, 2]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -146,6 +146,7 @@ impl Deploy<'_> {
             mask: self.mask.clone(),
             watchdog: self.manager.settings.watchdog.clone(),
             owed: BTreeMap::new(),
+            retry: self.retry.clone(),
         }
     }
 

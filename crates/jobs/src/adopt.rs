@@ -172,9 +172,25 @@ impl Job for Adopt {
         }))
     }
 
+    async fn foresee(&self, context: &Context) -> Result<(), Failure> {
+        for object in self.objects.iter().filter(|_| !self.force) {
+            let doing = format!("read {object}");
+            if let Standing::Theirs { release, .. } =
+                context.retry().call(&doing, || self.standing(context, object)).await?
+            {
+                return Err(belongs_to(object, &release));
+            }
+        }
+        Ok(())
+    }
+
     async fn run(&self, context: &Context) -> Result<(), Failure> {
         unless_cancelled(context, self.adopt(context)).await
     }
+}
+
+fn belongs_to(object: &ObjectReference, release: &str) -> Failure {
+    Failure::new(format!("{object} belongs to release {release}; `force: true` takes it away")).for_good()
 }
 
 impl Adopt {
@@ -184,10 +200,7 @@ impl Adopt {
             match context.retry().call(&doing, || self.adopt_one(context, object)).await? {
                 Adoption::Unneeded => {}
                 Adoption::Done => context.log(format!("{object} belongs to release {} now", self.release)),
-                Adoption::Refused { release } => {
-                    let message = format!("{object} belongs to release {release}; `force: true` takes it away");
-                    return Err(Failure::new(message).for_good());
-                }
+                Adoption::Refused { release } => return Err(belongs_to(object, &release)),
                 Adoption::Contested(error) => {
                     let conflict = Refusal::from(error);
                     let message = format!("{object} has another manager for what marks its release: {conflict}");

@@ -64,6 +64,15 @@ impl Job for Command {
         json!({"program": self.program, "arguments": self.arguments, "environment": self.environment})
     }
 
+    async fn foresee(&self, _: &Context) -> Result<(), Failure> {
+        // A name is looked up in `PATH`, which is not ours to read.
+        let path = self.directory.clone().unwrap_or_default().join(&self.program);
+        if self.program.contains('/') && !path.exists() {
+            return Err(Failure::new(format!("there is no program `{}`", self.program)).for_good());
+        }
+        Ok(())
+    }
+
     async fn run(&self, context: &Context) -> Result<(), Failure> {
         let mut group = self.spawn(context)?;
         let hear = |_, line| context.log(line);

@@ -171,6 +171,13 @@ impl Job for GrowVolume {
         })
     }
 
+    async fn foresee(&self, context: &Context) -> Result<(), Failure> {
+        match self.claim(context).await? {
+            Some(claim) if !self.is_large_enough(&claim) => feasibility::check(self, &claim, context).await,
+            _ => Ok(()),
+        }
+    }
+
     async fn run(&self, context: &Context) -> Result<(), Failure> {
         let expanded = unless_cancelled(context, self.expand(context)).await;
         let Some(workload) = &self.detach else { return expanded };

@@ -49,23 +49,21 @@ impl Deployment<'_> {
     /// Deploys the plan, or resumes an interrupted deploy of the same plan with the same files.
     pub async fn deploy(&self, cancellation: CancellationToken, events: Events) -> Result<Report, Error> {
         let locker = self.manager(Past::default(), self.settings.clone());
-        let lock = Box::pin(locker.lock(&cancellation, &events)).await?;
-        let report = Box::pin(self.deploy_locked(&lock, cancellation, events)).await;
+        let mut lock = Box::pin(locker.lock(&cancellation, &events)).await?;
+        let report = Box::pin(self.deploy_locked(&mut lock, cancellation, events)).await;
         lock.release().await;
         report
     }
 
     async fn deploy_locked(
         &self,
-        lock: &Lock,
+        lock: &mut Lock,
         cancellation: CancellationToken,
         events: Events,
     ) -> Result<Report, Error> {
-        let retry = Retry::new(self.clock.clone(), cancellation.clone(), events.clone());
         let beginning = async {
-            let (registry, records) = self.open(lock.client().clone(), Some(lock.fence().clone()), retry).await?;
+            let (registry, records) = self.open_locked(lock, &cancellation).await?;
             let before = records.get().await;
-            lock.outlast(before.fence.as_ref(), &cancellation).await?;
             self.manager(before.past(), self.settings.clone()).check(&registry)?;
             let deploying = self.begin(&records, &before, lock.fence()).await?;
             Ok((registry, records, before, deploying))
@@ -91,21 +89,20 @@ impl Deployment<'_> {
     /// Runs one job of the plan, without deploying its component.
     pub async fn run_job(&self, job: &str, cancellation: CancellationToken, events: Events) -> Result<Report, Error> {
         let locker = self.manager(Past::default(), self.settings.clone());
-        let lock = Box::pin(locker.lock(&cancellation, &events)).await?;
-        let report = Box::pin(self.run_locked(&lock, job, cancellation, events)).await;
+        let mut lock = Box::pin(locker.lock(&cancellation, &events)).await?;
+        let report = Box::pin(self.run_locked(&mut lock, job, cancellation, events)).await;
         lock.release().await;
         report
     }
 
     async fn run_locked(
         &self,
-        lock: &Lock,
+        lock: &mut Lock,
         job: &str,
         cancellation: CancellationToken,
         events: Events,
     ) -> Result<Report, Error> {
-        let retry = Retry::new(self.clock.clone(), cancellation.clone(), events.clone());
-        let opening = self.open(lock.client().clone(), Some(lock.fence().clone()), retry);
+        let opening = self.open_locked(lock, &cancellation);
         let (registry, records) = self.settings.unless_abandoned(Box::pin(opening)).await?;
         // Each invocation is a deploy of its own: a job that failed is tried again.
         let asked = format!("run {}", lock.fence());
@@ -114,9 +111,7 @@ impl Deployment<'_> {
             revision: asked,
             ..self.settings.clone()
         };
-        let before = records.get().await;
-        lock.outlast(before.fence.as_ref(), &cancellation).await?;
-        let manager = self.manager(before.past(), settings);
+        let manager = self.manager(records.get().await.past(), settings);
         let mut report = manager.run_job(lock, &registry, job, cancellation, events).await?;
         let has_run = report.jobs.iter().any(|report| report.id == job && report.outcome == JobOutcome::Succeeded);
         let paid = |record: &mut Record| {
@@ -126,6 +121,22 @@ impl Deployment<'_> {
             report.error.get_or_insert(Arc::new(error));
         }
         Ok(report)
+    }
+
+    /// What the engine deploys, and what is known of the release once no other process can change that any more.
+    async fn open_locked(
+        &self,
+        lock: &mut Lock,
+        cancellation: &CancellationToken,
+    ) -> Result<(Registry, Records), Error> {
+        let (client, fence, retry) = (lock.client().clone(), lock.fence().clone(), lock.retry().clone());
+        let open = || self.open(client.clone(), Some(fence.clone()), retry.clone());
+        let (registry, records) = Box::pin(open()).await?;
+        let written = records.get().await.fence;
+        if lock.outlast(written.as_ref(), cancellation).await? {
+            return Box::pin(open()).await;
+        }
+        Ok((registry, records))
     }
 
     /// What the engine deploys, and what is known of the release.

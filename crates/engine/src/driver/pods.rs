@@ -2,7 +2,7 @@
 
 use super::follow::Follower;
 use super::{Attempts, log, view};
-use crate::error::{Answer, Error, classify};
+use crate::error::{Answer, Error, Refusal, classify};
 use crate::event::Events;
 use crate::fingerprint::{Inputs, References};
 use crate::job::Needed;
@@ -328,6 +328,23 @@ impl Attempts for Pods {
         let ask = || skip::ask(&self.job.skip_if, &self.client, &self.namespace);
         let asked = self.retry.call("check `skipIf`", ask).await;
         asked.map(Some).map_err(|error| error.whole_message())
+    }
+
+    async fn foresee(&mut self, active: &Active) -> Result<(), String> {
+        let manifest = self.job.manifest(active, &self.labels, "preview");
+        let post = PostParams { dry_run: true, field_manager: Some(FIELD_MANAGER.to_owned()) };
+        let jobs = self.jobs();
+        let tried = match serde_json::from_value::<Job>(manifest) {
+            Ok(job) => self.retry.answer("try to create its Job", || jobs.create(&post, &job)).await,
+            Err(error) => Ok(Err(kube::Error::SerdeError(error))),
+        };
+        match tried {
+            Ok(Err(error)) if classify(&error) == Answer::Refused => {
+                Err(self.mask.apply(&format!("the API server would refuse its Job: {}", Refusal(error))))
+            }
+            // Its namespace may come with the deploy, and an outage may pass.
+            _ => Ok(()),
+        }
     }
 
     async fn carry_out(&mut self, step: &Step, active: Option<&Active>, ledger_uid: &str) -> kube::Result<()> {

@@ -67,8 +67,13 @@ impl Tasks {
     fn start(&mut self, attempt: u32) {
         let cancellation = self.context.cancellation.child_token();
         let lines = Arc::new(Mutex::new(Lines::default()));
-        let context =
-            Context { attempt, cancellation: cancellation.clone(), lines: Arc::clone(&lines), ..self.context.clone() };
+        let context = Context {
+            attempt,
+            cancellation: cancellation.clone(),
+            lines: Arc::clone(&lines),
+            retry: self.context.retry.under(cancellation.clone(), self.context.events.clone()),
+            ..self.context.clone()
+        };
         let job = Arc::clone(&self.job);
         let handle = tokio::spawn(async move { job.run(&context).await });
         let deadline = Instant::now() + self.job.timeout();
@@ -142,6 +147,13 @@ impl Attempts for Tasks {
             Ok(Err(_panic)) => Err(failed("it panicked".to_owned())),
             Err(_elapsed) => Err(failed("it took longer than its time limit".to_owned())),
         }
+    }
+
+    async fn foresee(&mut self, _: &Active) -> Result<(), String> {
+        let foreseen = tokio::time::timeout(self.job.timeout(), self.job.foresee(&self.context)).await;
+        // What cannot be told within its time may still succeed.
+        let failure = foreseen.ok().and_then(Result::err);
+        failure.map_or(Ok(()), |failure| Err(self.context.mask.apply(&failure.whole_message())))
     }
 
     async fn carry_out(&mut self, step: &Step, active: Option<&Active>, _: &str) -> kube::Result<()> {

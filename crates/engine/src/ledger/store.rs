@@ -84,6 +84,17 @@ impl Books {
         Ok(Self { shelf, owner, fence, retry })
     }
 
+    /// The same ledgers, read again.
+    pub(crate) async fn open_again(&self) -> Result<Self, Error> {
+        match &self.shelf {
+            Shelf::Memory(_) => Ok(self.clone()),
+            Shelf::Cluster { client, .. } => {
+                let (client, owner) = (client.clone(), self.owner.clone());
+                Self::open(client, owner, self.fence.clone(), self.retry.clone()).await
+            }
+        }
+    }
+
     /// Ledgers that are nowhere but in memory.
     pub(crate) fn in_memory(owner: Owner, retry: Retry) -> Self {
         Self { shelf: Shelf::Memory(Arc::default()), owner, fence: None, retry }

@@ -211,6 +211,7 @@ impl Deploy<'_> {
             lines: Arc::default(),
             mask: self.mask.share(),
             watchdog: self.manager.settings.watchdog.clone(),
+            retry: self.retry.clone(),
         }
     }
 

@@ -121,9 +121,12 @@ impl Default for Settings {
 pub struct Lock {
     lease: Lease,
     taken: Instant,
+    /// Whether there may have been an earlier Lease, whose holder may still be working.
+    is_disputed: bool,
     name: String,
     client: Client,
     books: Books,
+    retry: Retry,
 }
 
 impl Lock {
@@ -137,23 +140,37 @@ impl Lock {
         &self.client
     }
 
-    /// Waits until another holder that wrote something has certainly stopped. If someone deleted its Lease, it may not have
-    /// noticed yet.
-    pub async fn outlast(&self, written: Option<&Fence>, cancellation: &CancellationToken) -> Result<(), Error> {
-        let is_other = written.is_some_and(|written| written.lease != self.fence().lease);
-        if !self.lease.is_new() || !is_other {
-            return Ok(());
-        }
-        tokio::select! {
-            () = tokio::time::sleep_until(self.taken + DURATION) => Ok(()),
-            () = self.lease.lost() => Err(Error::LostLease { name: self.name.clone() }),
-            () = cancellation.cancelled() => Err(Error::Cancelled),
-        }
+    /// Retries of calls under the lock.
+    pub fn retry(&self) -> &Retry {
+        &self.retry
     }
 
-    /// Releases the lock.
+    /// Waits until the holder that wrote something has certainly stopped, and says whether it had to: what was read before
+    /// may have changed meanwhile. To be asked of whatever is written under the lock, apart from ledgers. If someone deleted the Lease of that holder, it may not have noticed yet.
+    pub async fn outlast(&mut self, written: Option<&Fence>, cancellation: &CancellationToken) -> Result<bool, Error> {
+        let is_other = written.is_some_and(|written| written.lease != self.fence().lease);
+        let until = self.taken + DURATION;
+        if !self.lease.is_new() || !is_other || until <= Instant::now() {
+            self.is_disputed = false;
+            return Ok(false);
+        }
+        self.is_disputed = true;
+        tokio::select! {
+            () = tokio::time::sleep_until(until) => {}
+            () = self.lease.lost() => return Err(Error::LostLease { name: self.name.clone() }),
+            () = cancellation.cancelled() => return Err(Error::Cancelled),
+        }
+        self.is_disputed = false;
+        self.books = self.books.open_again().await?;
+        Ok(true)
+    }
+
+    /// Releases the lock. A Lease that was created while an earlier holder may still be working is left to expire: the
+    /// next process would take a free one immediately.
     pub async fn release(self) {
-        self.lease.release().await;
+        if !self.is_disputed || self.taken.elapsed() >= DURATION {
+            self.lease.release().await;
+        }
     }
 }
 
@@ -182,21 +199,27 @@ impl Manager {
         let taken = Instant::now();
         let client = call::guarded(&self.client, lease.tenure());
         let retry = self.retry(cancellation, events);
-        let opened = Books::open(client.clone(), self.owner(), Some(lease.fence().clone()), retry);
+        let opened = Books::open(client.clone(), self.owner(), Some(lease.fence().clone()), retry.clone());
         let books = match self.settings.unless_abandoned(Box::pin(opened)).await {
             Ok(books) => books,
             Err(error) => {
-                // The next process need not wait for a lease under which nothing was done.
-                lease.release().await;
+                // The next process need not wait for a lease under which nothing was done, unless it is new: what an
+                // earlier holder did is not known.
+                if !lease.is_new() || taken.elapsed() >= DURATION {
+                    lease.release().await;
+                }
                 return Err(error);
             }
         };
         let other = books.other_fence();
-        let lock = Lock { lease, taken, name, client, books };
-        if let Err(error) = lock.outlast(other.as_ref(), cancellation).await {
+        let mut lock = Lock { lease, taken, is_disputed: false, name, client, books, retry };
+        let outlasting = lock.outlast(other.as_ref(), cancellation);
+        if let Err(error) = self.settings.unless_abandoned(Box::pin(outlasting)).await {
             lock.release().await;
             return Err(error);
         }
+        // What else was written under an earlier Lease is for the caller to find out.
+        lock.is_disputed = lock.lease.is_new();
         Ok(lock)
     }
 
@@ -240,10 +263,12 @@ impl Manager {
             let cancellation = cancellation.child_token();
             let books = Books::in_memory(self.owner(), self.retry(&cancellation, &events));
             let client = call::bounded(&self.client);
-            let deploy = self.begin(registry, client, None, books, cancellation, events);
+            let retry = self.retry(&cancellation, &events);
+            let deploy = self.begin(registry, client, None, books, retry);
             return Ok(Box::pin(deploy.run()).await);
         }
-        let lock = Box::pin(self.lock(&cancellation, &events)).await?;
+        let mut lock = Box::pin(self.lock(&cancellation, &events)).await?;
+        lock.is_disputed = false;
         let report = Box::pin(self.deploy_locked(&lock, registry, cancellation, events)).await;
         lock.release().await;
         report
@@ -294,7 +319,8 @@ impl Manager {
         let cancellation = cancellation.child_token();
         let tenure = Some(lock.lease.tenure().clone());
         let (client, books) = (lock.client.clone(), lock.books.clone());
-        let deploy = self.begin(registry, client, tenure, books, cancellation.clone(), events);
+        let retry = lock.retry.under(cancellation.clone(), events);
+        let deploy = self.begin(registry, client, tenure, books, retry);
         let notes = Arc::clone(&deploy.notes);
         let started = self.clock.now();
         // It is large, and would make everything large that waits for it.
@@ -349,13 +375,12 @@ impl Manager {
         client: Client,
         tenure: Option<Tenure>,
         books: Books,
-        cancellation: CancellationToken,
-        events: Events,
+        retry: Retry,
     ) -> Deploy<'a> {
         let labels = self.owner().labels;
         let had_pods = books.snapshot().into_values().flatten().any(|ledger| ledger.had_pods());
         let has_pods = had_pods || registry.jobs().iter().any(|job| matches!(job.work, Work::Pod(_)));
-        let retry = self.retry(&cancellation, &events);
+        let (cancellation, events) = (retry.cancellation().clone(), retry.events().clone());
         let lookout = has_pods.then(|| Lookout::open(&client, &self.release.namespace, &labels, &retry));
         let notes = Arc::new(Shared::new(Notes::new(self.settings.owed.clone())));
         let mask = Mask::default();

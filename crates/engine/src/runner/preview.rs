@@ -12,6 +12,7 @@ use crate::ledger::{Ledger, Outcome};
 use crate::machine::{self, Observed, Spec, Step, Verdict};
 use crate::policy::RunPolicy;
 use crate::registry::{Entry, Registry};
+use std::collections::BTreeMap;
 use tokio_util::sync::CancellationToken;
 
 /// What a deploy would do.
@@ -60,9 +61,11 @@ impl Manager {
         }
         let (client, cancellation, events) = (call::bounded(&self.client), CancellationToken::new(), Events::nowhere());
         let books = Books::open(client.clone(), self.owner(), None, self.retry(&cancellation, &events)).await?;
-        let deploy = self.begin(registry, client, None, books, cancellation, events);
+        let deploy = self.begin(registry, client, None, books, self.retry(&cancellation, &events));
         deploy.decide().await;
-        let decisions = deploy.notes.with(|notes| std::mem::take(&mut notes.decisions));
+        let mut decisions = deploy.notes.with(|notes| std::mem::take(&mut notes.decisions));
+        deploy.hide_secrets(&deploy.retry).await?;
+        deploy.foresee_components(&mut decisions).await;
         let mut jobs = Vec::new();
         for entry in registry.jobs() {
             let decided = entry.when.scope.component().map(|name| decisions.get(name));
@@ -90,11 +93,32 @@ impl Manager {
 }
 
 impl Deploy<'_> {
+    /// Finds the components whose deploy would fail.
+    async fn foresee_components(&self, decisions: &mut BTreeMap<String, Result<Decision, String>>) {
+        for component in self.registry.components() {
+            let Some(decided) = decisions.get_mut(component.name()) else { continue };
+            if decided.as_ref().is_ok_and(|decision| decision.occasion().is_some())
+                && let Err(failure) = component.foresee(&self.deploy_context(component.name())).await
+            {
+                *decided = Err(self.mask.apply(&failure.whole_message()));
+            }
+        }
+    }
+
     /// Whether the deploy changes components before it runs a job.
     fn comes_after_components(&self, entry: &Entry) -> bool {
         let nodes = self.registry.component_nodes();
         let has_dependencies = |name: &str| nodes.iter().any(|node| node.name == name && !node.after.is_empty());
         entry.when.phase == Phase::Post || entry.when.scope.component().is_some_and(has_dependencies)
+    }
+
+    /// A job that would fail now. By its turn that may have changed.
+    fn fails(&self, entry: &Entry, reason: String) -> (Would, String) {
+        if self.comes_after_components(entry) {
+            (Would::Run, format!("as far as can be told now: {reason}"))
+        } else {
+            (Would::Fail, reason)
+        }
     }
 
     async fn preview(&self, entry: &Entry, occasion: Occasion) -> Result<(Would, String), Error> {
@@ -104,10 +128,7 @@ impl Deploy<'_> {
         let prepared = match self.prepare(entry, occasion).await? {
             Ok(prepared) => prepared,
             // What is borrowed may come with the component, or with one before it.
-            Err(reason) if self.comes_after_components(entry) => {
-                return Ok((Would::Run, format!("as far as can be told now: {reason}")));
-            }
-            Err(reason) => return Ok((Would::Fail, reason)),
+            Err(reason) => return Ok(self.fails(entry, reason)),
         };
         let (spec, book, mut attempts) = prepared;
         let mut first = Observed::default();
@@ -122,10 +143,16 @@ impl Deploy<'_> {
                     let asked = Observed { needed: Some(Needed::Yes), ..first };
                     machine::step(&spec, book.ledger(), &asked, self.manager.clock.now())
                 }
-                Err(reason) => return Ok((Would::Fail, reason)),
+                Err(reason) => return Ok(self.fails(entry, reason)),
             },
             other => other,
         };
+        if let (Step::Record(next), None) = (&step, book.ledger().active())
+            && let Some(active) = next.active()
+            && let Err(reason) = attempts.foresee(active).await
+        {
+            return Ok(self.fails(entry, reason));
+        }
         Ok(match (step, book.ledger().active()) {
             (Step::Done(Verdict::Skipped(skip)), _) => (Would::Skip, skip.to_string()),
             (Step::Done(verdict), _) => (Would::Fail, verdict.tell().1),

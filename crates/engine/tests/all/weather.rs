@@ -123,13 +123,13 @@ async fn race(fault: Option<Fault>, holders: [&str; 2], skew: i64) -> [Report; 2
 #[tokio::test(start_paused = true)]
 async fn two_processes_never_work_at_the_same_time() {
     for fault in [Fault::Slow(Duration::from_hours(1)), Fault::Internal, Fault::Conflict, Fault::Unavailable] {
-        let [one, two] = race(Some(fault.clone()), ["first", "second"], 0).await;
+        let [one, two] = Box::pin(race(Some(fault.clone()), ["first", "second"], 0)).await;
         assert!(matches!(one.error.as_deref(), Some(Error::LostLease { .. })), "{fault:?}: {one:?}");
         assert_eq!((one.outcome, one.jobs[0].outcome), (DeployOutcome::Failed, JobOutcome::Unknown), "{fault:?}");
         assert_eq!(two.outcome, DeployOutcome::Succeeded, "{fault:?}");
     }
     for skew in [-600, 600] {
-        let reports = race(None, ["same", "same"], skew).await;
+        let reports = Box::pin(race(None, ["same", "same"], skew)).await;
         assert!(reports.iter().all(|report| report.outcome == DeployOutcome::Succeeded), "{skew}: {reports:?}");
     }
 }

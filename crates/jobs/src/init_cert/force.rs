@@ -2,7 +2,8 @@
 
 use super::Surroundings;
 use super::error::Error;
-use super::observe::{self, Mishap, Objects};
+use super::objects::Objects;
+use super::observe::{self, Mishap};
 use super::options::Options;
 use super::report::{Action, Report};
 use super::secrets::FORCED;
@@ -25,7 +26,7 @@ pub(super) enum Prepared {
 pub(super) async fn prepare(around: &Surroundings, options: &Options, may_write: bool) -> Result<Prepared, Error> {
     let Some(mark) = &options.mark else {
         return if options.only_if_forced {
-            wiped(around, options).await
+            Box::pin(wiped(around, options)).await
         } else {
             Ok(Prepared::Wanted(Noticed::default()))
         };

@@ -2,7 +2,7 @@
 
 use super::session;
 use crate::arguments::{self, Format, Output};
-use crate::cluster::{self, Clients};
+use crate::cluster::{self, Clients, Connection};
 use crate::failure::{Failure, Kind};
 use crate::output::{self, report};
 use jobwright_engine::{Past, Preview, Settings, Would};
@@ -64,11 +64,12 @@ pub(super) async fn preview(
     let manager = deployment.manager(record.past(), Settings { owed: record.owed, ..settings });
     let preview = manager.preview(&registry).await.map_err(session::failed)?;
     let violations = manager.violations(&registry);
+    let denied = denied(file, &connection).await?;
     match output.output {
-        Format::Json => output::line(&report::preview_to_json(&preview, &violations).to_string()),
+        Format::Json => output::line(&report::preview_to_json(&preview, &violations, &denied).to_string()),
         Format::Text => report::show_preview(&preview, &violations),
     }
-    let failing = failing(&preview);
+    let failing: Vec<String> = failing(&preview).into_iter().chain(denied).collect();
     match (violations.is_empty(), failing.is_empty()) {
         (true, true) => Ok(()),
         (true, false) => {
@@ -77,6 +78,18 @@ pub(super) async fn preview(
         }
         (false, _) => Err(Failure::reported(Kind::Negative)),
     }
+}
+
+/// The permissions that the deploy would lack, as its errors name them. Prints the roles that grant them.
+async fn denied(file: &PlanFile, connection: &Connection) -> Result<Vec<String>, Failure> {
+    let release = &file.plan.release;
+    let mut denied = Vec::new();
+    for (namespace, missing) in session::missing_permissions(file, connection).await? {
+        let needs = session::name_permissions(&missing);
+        session::note_roles(&format!("jobwright-{}", release.name), &namespace, &missing);
+        denied.push(format!("permission denied in namespace `{namespace}`: it needs {needs}"));
+    }
+    Ok(denied)
 }
 
 /// The components and jobs that would fail.

@@ -138,15 +138,39 @@ fn helm_driver() -> Result<Driver, Failure> {
 
 /// Asks for the permissions that the plan needs, in every namespace it changes; prints the missing ones as roles.
 pub(super) async fn check_permissions(file: &PlanFile, connection: &Connection) -> Result<(), Failure> {
-    let release = &file.plan.release;
-    let name = format!("jobwright-{}", release.name);
-    let dialling = connection.dialling(&release.namespace);
-    let client = jobwright_engine::bounded(&connection.client);
-    let wanted = preflight::permissions(file, &client, connection.retry(), &dialling).await;
-    for (namespace, wanted) in wanted.or_fail(Kind::Cluster)? {
-        require(connection, &namespace, &name, "the deploy", wanted).await?;
+    let name = format!("jobwright-{}", file.plan.release.name);
+    match missing_permissions(file, connection).await?.into_iter().next() {
+        Some((namespace, missing)) => Err(denied(&namespace, &name, "the deploy", &missing)),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// The permissions that a deploy of the plan lacks, by namespace.
+pub(super) async fn missing_permissions(
+    file: &PlanFile,
+    connection: &Connection,
+) -> Result<Vec<(String, BTreeSet<Permission>)>, Failure> {
+    let dialling = connection.dialling(&file.plan.release.namespace);
+    let client = connection.bounded();
+    let wanted = preflight::permissions(file, &client, connection.retry(), &dialling).await.or_fail(Kind::Cluster)?;
+    let mut all = Vec::new();
+    for (namespace, wanted) in wanted {
+        let missing = ask_for(connection, &namespace, wanted).await?;
+        if !missing.is_empty() {
+            all.push((namespace, missing));
+        }
+    }
+    Ok(all)
+}
+
+async fn ask_for(
+    connection: &Connection,
+    namespace: &str,
+    wanted: BTreeSet<Permission>,
+) -> Result<BTreeSet<Permission>, Failure> {
+    let client = connection.bounded();
+    let ask = || async { Ok(access::missing(&client, namespace, wanted.clone()).await?) };
+    connection.retry().call("check permissions", ask).await.map_err(failed)
 }
 
 /// Asks for permissions; what is missing is told as roles of a name.
@@ -157,17 +181,25 @@ pub(super) async fn require(
     what: &str,
     wanted: BTreeSet<Permission>,
 ) -> Result<(), Failure> {
-    let client = connection.bounded();
-    let ask = || async { Ok(access::missing(&client, namespace, wanted.clone()).await?) };
-    let missing = connection.retry().call("check permissions", ask).await.map_err(failed)?;
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let list: Vec<String> = missing.iter().map(|permission| format!("`{permission}`")).collect();
-    output::note(&format!("# missing permissions, as a Role:\n{}", access::roles(name, namespace, &missing)));
-    let message = format!("permission denied in namespace `{namespace}`: {what} needs {}", list.join(", "));
-    Err(Failure::new(Kind::Cluster, message)
-        .hint("apply the Role above and bind it to the identity that deploys; nothing was changed"))
+    let missing = ask_for(connection, namespace, wanted).await?;
+    if missing.is_empty() { Ok(()) } else { Err(denied(namespace, name, what, &missing)) }
+}
+
+fn denied(namespace: &str, name: &str, what: &str, missing: &BTreeSet<Permission>) -> Failure {
+    note_roles(name, namespace, missing);
+    let needs = name_permissions(missing);
+    let message = format!("permission denied in namespace `{namespace}`: {what} needs {needs}");
+    Failure::new(Kind::Cluster, message)
+        .hint("apply the Role above and bind it to the identity that deploys; nothing was changed")
+}
+
+/// Prints the roles that grant permissions.
+pub(super) fn note_roles(name: &str, namespace: &str, missing: &BTreeSet<Permission>) {
+    output::note(&format!("# missing permissions, as a Role:\n{}", access::roles(name, namespace, missing)));
+}
+
+pub(super) fn name_permissions(missing: &BTreeSet<Permission>) -> String {
+    missing.iter().map(|permission| format!("`{permission}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// What was done to the cluster before the deploy itself.

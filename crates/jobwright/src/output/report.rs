@@ -192,7 +192,7 @@ pub(crate) fn to_json(report: &Report, failure: Option<&Failure>) -> Value {
 }
 
 /// The preview of a deploy as one document.
-pub(crate) fn preview_to_json(preview: &Preview, violations: &[Violation]) -> Value {
+pub(crate) fn preview_to_json(preview: &Preview, violations: &[Violation], denied: &[String]) -> Value {
     let component = |(name, decision): &(String, Result<Decision, String>)| {
         let reason = match decision {
             Ok(decision) => decision.reason(),
@@ -213,6 +213,7 @@ pub(crate) fn preview_to_json(preview: &Preview, violations: &[Violation]) -> Va
         "components": preview.components.iter().map(component).collect::<Vec<_>>(),
         "jobs": preview.jobs.iter().map(job).collect::<Vec<_>>(),
         "violations": violations.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "denied": denied,
     })
 }
 

@@ -49,14 +49,21 @@ struct Target {
 }
 
 impl ManifestsComponent {
+    /// The manifests, and no answer of the API server repeats what is secret in them.
+    fn manifests(&self, context: &DeployContext) -> Result<Vec<Manifest>, Failure> {
+        let manifests = load(&self.path)?;
+        manifests.iter().flat_map(Manifest::secret_values).for_each(|value| context.mask().hide(&value));
+        Ok(manifests)
+    }
+
     /// What is going to be applied. Every kind has to be known before anything is.
     async fn targets(&self, context: &DeployContext) -> Result<Vec<Target>, Failure> {
-        let manifests = load(&self.path)?;
+        let manifests = self.manifests(context)?;
         let defined: Vec<Resource> = manifests.iter().flat_map(Manifest::defines).collect();
         let caller = Caller::of(context);
         let mut targets: Vec<Target> = Vec::new();
         for manifest in manifests {
-            let Manifest { api_version, kind, name, namespace, place, .. } = &manifest;
+            let Manifest { api_version, kind, place, .. } = &manifest;
             let mut resource = self.kinds.find(&caller, api_version, kind).await?;
             let own = defined.iter().find(|one| one.api.api_version == *api_version && one.api.kind == *kind);
             if resource.is_none() && own.is_none() {
@@ -64,13 +71,7 @@ impl ManifestsComponent {
                 resource = Some(found.map_err(|failure| Failure::new(place.clone()).because(failure).for_good())?);
             }
             let is_namespaced = resource.as_ref().or(own).is_some_and(|resource| resource.is_namespaced);
-            let namespace = namespace.as_ref().unwrap_or(&context.release().namespace);
-            let key = ObjectKey {
-                api_version: api_version.clone(),
-                kind: kind.clone(),
-                namespace: is_namespaced.then(|| namespace.clone()),
-                name: name.clone(),
-            };
+            let key = manifest.key(&context.release().namespace, is_namespaced);
             if let Some(first) = targets.iter().find(|other| Identity::from(&other.key) == Identity::from(&key)) {
                 let problem = format!("{place}: {key} is a duplicate of {}", first.manifest.place);
                 return Err(Failure::new(problem).for_good());
@@ -176,6 +177,21 @@ impl Component for ManifestsComponent {
                 Decision::Unchanged(format!("{}; `--redeploy` applies it again", drift::describe(drift)))
             }
         })
+    }
+
+    async fn foresee(&self, context: &DeployContext) -> Result<(), Failure> {
+        let (owner, caller) = (Owner::new(context, &self.common.name), Caller::of(context));
+        let applier = Applier { context, owner: &owner, limit: self.options.timeout.duration() };
+        for manifest in self.manifests(context)? {
+            // A kind that is not served yet may be defined by the deploy.
+            let found = self.kinds.find(&caller, &manifest.api_version, &manifest.kind).await?;
+            if let Some(resource) = found {
+                let key = manifest.key(&context.release().namespace, resource.is_namespaced);
+                let tried = applier.try_out(&manifest, &key, &resource).await;
+                tried.map_err(|failure| Failure::new(manifest.place.clone()).because(failure))?;
+            }
+        }
+        Ok(())
     }
 
     async fn deploy(&self, context: &DeployContext, _: Occasion) -> Result<(), Failure> {

@@ -4,6 +4,7 @@
 
 mod charts;
 mod drift;
+mod handover;
 mod helm;
 mod intent;
 mod prune;

@@ -1,5 +1,6 @@
 //! Two runners deploy the same release. One is paused at every API call, for longer than its lease holds; another takes
-//! over, with the same version or the other one; then the first is woken.
+//! over, with the same version or the other one; then the first is woken. Or a stranger deletes the Lease of the first, and
+//! the second creates it anew while the first may still be working.
 
 use crate::judge::{differences, ending, judge, judge_witnesses};
 use crate::play::{Shown, Suite, finish};
@@ -16,6 +17,7 @@ struct Pause {
     call: usize,
     second: Second,
     wake: Wake,
+    way: Way,
 }
 
 /// What the second runner deploys.
@@ -28,13 +30,23 @@ enum Second {
 /// When the first runner is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wake {
-    WhileTheSecondWorks,
+    WhileTheSecondHolds,
     AfterTheSecond,
+}
+
+/// How the second runner comes by the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// The first has not renewed it.
+    Expiry,
+    /// A stranger deletes the Lease, and it is created anew.
+    Deletion,
 }
 
 impl fmt::Display for Pause {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "paused at call {}, second deploys {:?}, woken {:?}", self.call, self.second, self.wake)
+        let Self { call, second, wake, way } = self;
+        write!(formatter, "paused at call {call}, second deploys {second:?} after {way:?}, woken {wake:?}")
     }
 }
 
@@ -56,14 +68,17 @@ async fn play(scenario: &Scenario, number: usize, pause: Pause) -> Shown {
             }
         }
         was_disturbed = true;
+        if pause.way == Way::Deletion {
+            world.delete_lease().await;
+        }
         let held = world.journal.holder().as_deref() == Some("first");
         let is_complete = differences(&world, version).await.is_empty();
         let (done, overtaken) = tokio::join!(deploy, overtake(&world, &faults, pause, version));
         let (overtaken, wrong) = overtaken;
         problems.extend(wrong);
         problems.extend(judge_witnesses(&world, &done).await);
-        // It may have had nothing left to do but to release the lease.
-        if done.succeeded() && held && !is_complete {
+        // It may have had nothing left to do but to release the lease. Nobody tells it at once that the Lease was deleted.
+        if done.succeeded() && held && !is_complete && pause.way == Way::Expiry {
             problems.push("the first runner reports success after it lost the lease".to_owned());
         }
         if !overtaken.succeeded() {
@@ -87,8 +102,8 @@ async fn overtake(world: &World<'_>, faults: &Faults, pause: Pause, version: &'s
     let second = Runner::new("second", Faults::new(0)).older();
     let deploy = world.deploy(&second, if pause.second == Second::SameVersion { version } else { other });
     let wake = async {
-        if pause.wake == Wake::WhileTheSecondWorks {
-            while world.journal.holder().as_deref() != Some("second") {
+        if pause.wake == Wake::WhileTheSecondHolds {
+            while world.journal.leaseholder().as_deref() != Some("second") {
                 tokio::time::sleep(Duration::from_millis(500)).await;
             }
             tokio::time::sleep(Duration::from_secs(2)).await;
@@ -109,12 +124,14 @@ async fn overtake(world: &World<'_>, faults: &Faults, pause: Pause, version: &'s
 fn only_one_of_two_runners_works_when_the_other_is_paused_at_any_call() {
     let suite = Suite::new();
     let kinds = [
-        (Second::SameVersion, Wake::AfterTheSecond),
-        (Second::OtherVersion, Wake::WhileTheSecondWorks),
-        (Second::SameVersion, Wake::WhileTheSecondWorks),
-        (Second::OtherVersion, Wake::AfterTheSecond),
+        (Second::SameVersion, Wake::AfterTheSecond, Way::Expiry),
+        (Second::OtherVersion, Wake::WhileTheSecondHolds, Way::Expiry),
+        (Second::SameVersion, Wake::WhileTheSecondHolds, Way::Deletion),
+        (Second::SameVersion, Wake::WhileTheSecondHolds, Way::Expiry),
+        (Second::OtherVersion, Wake::AfterTheSecond, Way::Expiry),
+        (Second::OtherVersion, Wake::AfterTheSecond, Way::Deletion),
     ];
-    let pause = |(call, (second, wake))| (call, Pause { call, second, wake });
+    let pause = |(call, (second, wake, way))| (call, Pause { call, second, wake, way });
     let pauses: Vec<_> = suite.choose(&kinds).into_iter().map(pause).collect();
     suite.run(&pauses, |number, pause| block_on(play(&suite.scenario, number, *pause)));
 }

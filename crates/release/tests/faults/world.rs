@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use jobwright_drydock::{Call, Drydock, Fault, Faults, Faulty};
 use jobwright_engine::{Clock, DeployOutcome, Event, Events, Exceptions, Report, Settings};
 use jobwright_release::{Deployment, Dialling, Driver, Environment, Helm, PlanFile};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use kube::Client;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use kube::{Client, ResourceExt as _};
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -125,6 +126,15 @@ impl<'a> World<'a> {
     /// A client that belongs to no runner and meets no faults.
     pub(crate) fn client(&self) -> Client {
         Client::new(self.drydock.clone(), NAMESPACE)
+    }
+
+    /// Deletes the Lease of the release, as someone does who believes it stale.
+    pub(crate) async fn delete_lease(&self) {
+        let leases = Api::<Lease>::default_namespaced(self.client());
+        for lease in leases.list(&ListParams::default()).await.unwrap() {
+            leases.delete(&lease.name_any(), &DeleteParams::default()).await.unwrap();
+        }
+        self.journal.note_deletion();
     }
 
     /// Deploys a version and waits for its end.

@@ -22,7 +22,7 @@ pub(crate) struct Entry {
     pub(crate) succeeded: bool,
     /// Whether the network delivered it late, after its caller gave it up.
     pub(crate) is_overdue: bool,
-    /// Who held the lease when the call arrived.
+    /// Who was to work when the call arrived.
     pub(crate) holder: Option<String>,
 }
 
@@ -33,9 +33,21 @@ pub(crate) struct Journal(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     entries: Vec<Entry>,
+    /// Who holds the lease.
+    leaseholder: Option<String>,
+    /// Who is to work: the holder of the lease, or the one before it until that has begun.
     holder: Option<String>,
+    /// A stranger deleted the Lease, and whoever holds the new one has not begun to work.
+    is_deleted: bool,
     /// A write that the network delivered late has come already.
     is_excused: bool,
+}
+
+impl State {
+    fn let_leaseholder_work(&mut self) {
+        self.is_deleted = false;
+        self.holder.clone_from(&self.leaseholder);
+    }
 }
 
 impl Journal {
@@ -50,9 +62,23 @@ impl Journal {
         std::mem::take(&mut self.0.lock().unwrap().entries)
     }
 
-    /// Who holds the lease.
+    /// Who is to work: the holder of the lease. After a stranger has deleted the Lease, its holder cannot know that at once,
+    /// so the holder of the new one has to wait: from its first write on nobody else may work.
     pub(crate) fn holder(&self) -> Option<String> {
         self.0.lock().unwrap().holder.clone()
+    }
+
+    /// Who holds the lease, whether or not it may work.
+    #[allow(dead_code, reason = "one suite deletes Leases")]
+    pub(crate) fn leaseholder(&self) -> Option<String> {
+        self.0.lock().unwrap().leaseholder.clone()
+    }
+
+    /// A stranger has deleted the Lease.
+    #[allow(dead_code, reason = "one suite deletes Leases")]
+    pub(crate) fn note_deletion(&self) {
+        let mut state = self.0.lock().unwrap();
+        (state.leaseholder, state.is_deleted) = (None, true);
     }
 
     /// Who wrote without holding the lease. One write is excused, if the network delivered it late.
@@ -66,10 +92,16 @@ impl Journal {
     fn note(&self, entry: Entry, now: Option<String>) {
         let mut state = self.0.lock().unwrap();
         let takes = entry.succeeded && takes(&entry.call);
+        if entry.succeeded && is_work(&entry.call) && state.leaseholder.as_ref() == Some(&entry.runner) {
+            state.let_leaseholder_work();
+        }
         let holder = state.holder.clone();
         state.entries.push(Entry { holder, ..entry });
         if takes {
-            state.holder = now;
+            state.leaseholder = now;
+            if !state.is_deleted {
+                state.let_leaseholder_work();
+            }
         }
     }
 }
@@ -122,11 +154,15 @@ async fn read_holder(drydock: &mut Drydock, namespace: &str) -> Result<Option<St
     Ok(holders.filter_map(Value::as_str).find(|holder| !holder.is_empty()).map(str::to_owned))
 }
 
+/// Whether a call is a part of a deploy.
+fn is_work(call: &Call) -> bool {
+    call.writes() && call.resource != "leases" && !call.resource.starts_with("selfsubject")
+}
+
 /// Only the holder of the lease writes.
 fn judge_write(entry: &Entry) -> Option<String> {
     let Entry { call, runner, holder, .. } = entry;
-    let is_work = call.writes() && call.resource != "leases" && !call.resource.starts_with("selfsubject");
     let is_held = holder.as_ref() == Some(runner);
-    (is_work && entry.succeeded && !is_held)
+    (is_work(call) && entry.succeeded && !is_held)
         .then(|| format!("`{runner}` wrote while {} held the lease: {call}", holder.as_deref().unwrap_or("nobody")))
 }

@@ -191,7 +191,7 @@ async fn a_forced_deploy_that_asks_for_no_certificate_has_its_bundle_put_back() 
         assert_eq!(world.run(&only).await.unwrap().reason, "no deploy was forced");
         wipe(&world).await;
         let checked = check(&world.surroundings(None), &only).await.unwrap();
-        assert_eq!(checked.open, ["ValidatingWebhookConfiguration `shop` does not trust it"]);
+        assert_eq!(checked.open[0], "ValidatingWebhookConfiguration `shop` does not trust it", "{checked:?}");
         let report = world.run(&only).await.unwrap();
         assert_eq!(report.action, Action::Kept);
         assert!(report.targets[0].changed, "{report:?}");

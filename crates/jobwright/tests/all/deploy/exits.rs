@@ -159,6 +159,73 @@ fn what_is_not_allowed_exits_with_4_and_is_told_as_a_role_before_anything_change
 }
 
 #[test]
+fn plan_tells_a_reader_which_permissions_the_deploy_would_lack() {
+    let plan = format!("jobs:\n{}", job("migrate", "echo migrate", "phase: pre"));
+    let token = "of-a-reader";
+    let stage = Stage::on(Drydock::builder().rbac(true).token(token, User::new("reader", &[])), &plan);
+    stage.create(&[]);
+    let rules = "kind: ClusterRole\nmetadata: {name: reader}\nrules:\n- {apiGroups: ['*'], resources: ['*'], verbs: [get, list, watch]}\n";
+    stage.allow("reader", rules);
+    let text = std::fs::read_to_string(stage.path("kubeconfig")).unwrap();
+    let mut kubeconfig: serde_json::Value = serde_json::from_str(&text).unwrap();
+    kubeconfig["users"][0]["user"]["token"] = token.into();
+    stage.file("kubeconfig", &kubeconfig.to_string());
+    for command in ["plan", "deploy --dry-run"] {
+        let said = stage.jobwright(command).expect(1);
+        assert!(said.error.contains("kind: Role") && said.error.contains("  verbs: [create, "), "{}", said.error);
+        let end = "the deploy would fail: ";
+        assert!(
+            said.error.contains(end) && said.error.contains("permission denied in namespace `shop`"),
+            "{}",
+            said.error
+        );
+    }
+    let document = stage.jobwright("plan -o json").expect(1).json();
+    assert!(document["denied"][0].as_str().unwrap().contains("`create jobs`"), "{document}");
+}
+
+/// What would fail before anything is changed.
+const DOOMED: &str = "\
+components:
+- {name: api, manifests: {path: api.yaml}}
+jobs:
+- {id: adopt, phase: pre, retires: {never: test}, adopt: {release: shop, objects: [{apiVersion: v1, kind: ConfigMap, name: theirs}]}}
+- {id: grow, phase: pre, retires: {never: test}, growVolume: {claim: data, to: 2Gi}}
+- {id: import, phase: pre, retires: {never: test}, command: {program: ./import.sh}}
+- {id: migrate, phase: pre, retires: {never: test}, pod: {template: {spec: {containers: [{name: M_M, image: busybox}]}}}}
+- {id: check, phase: post, retires: {never: test}, command: {program: ./check.sh}}
+";
+
+#[test]
+fn plan_foresees_what_the_cluster_and_this_machine_would_refuse() {
+    let stage = Stage::new(DOOMED);
+    let theirs = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs",
+        "labels": {"app.kubernetes.io/managed-by": "Helm"},
+        "annotations": {"meta.helm.sh/release-name": "other", "meta.helm.sh/release-namespace": "shop"}}});
+    let claim = serde_json::json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}});
+    stage.create(&[theirs, claim]);
+    stage.file("api.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: api, labels: {l: 'no!'}}\n");
+    let before = stage.objects();
+    let said = stage.jobwright("plan -o json").expect(1);
+    let document = said.json();
+    let reason = |kind: &str, id: usize| document[kind][id]["reason"].as_str().unwrap_or_default().to_owned();
+    let would = |kind: &str, id: usize| document[kind][id]["would"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(would("components", 0), "failed", "{document}");
+    assert!(reason("components", 0).contains("the API server would refuse ConfigMap `api`"), "{document}");
+    for (index, part) in ["belongs to release shop/other", "has no storage class", "import.sh`", "would refuse its Job"]
+        .into_iter()
+        .enumerate()
+    {
+        assert_eq!(would("jobs", index), "fail", "{document}");
+        assert!(reason("jobs", index).contains(part), "{document}");
+    }
+    assert_eq!(would("jobs", 4), "run", "components and jobs before it may make it: {document}");
+    assert!(said.error.contains("the deploy would fail: component `api`, job `adopt`, job `grow`"), "{}", said.error);
+    assert_eq!(stage.objects(), before, "and nothing was changed");
+}
+
+#[test]
 fn a_run_whose_end_nobody_saw_exits_with_5_and_status_says_what_to_do() {
     let stage = Stage::new(&format!("jobs:\n{}", job("migrate", "echo lost; sleep 300", "phase: pre, run: OnChange")));
     let deploy = stage.start("deploy -o json");

@@ -105,9 +105,7 @@ impl Stage {
 
     /// The same, with programs in `bin/` of the directory found first.
     pub(crate) fn jobwright_with_programs(&self, line: &str) -> Said {
-        #[expect(clippy::disallowed_methods, reason = "programs are found where the tests find them")]
-        let path = format!("{}:{}", self.path("bin").display(), std::env::var("PATH").unwrap());
-        ended(self.command(line).env("PATH", path).stdin(Stdio::null()).output().unwrap())
+        ended(self.command(line).env("PATH", self.programs()).stdin(Stdio::null()).output().unwrap())
     }
 
     /// Creates objects of the namespace of the plan, and the namespace.
@@ -169,6 +167,18 @@ impl Stage {
         Running::new(child.unwrap())
     }
 
+    /// The same, with programs in `bin/` of the directory found first.
+    pub(crate) fn start_with_programs(&self, line: &str) -> Running {
+        let mut command = self.command(line);
+        command.env("PATH", self.programs()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running::new(command.spawn().unwrap())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "programs are found where the tests find them")]
+    fn programs(&self) -> String {
+        format!("{}:{}", self.path("bin").display(), std::env::var("PATH").unwrap())
+    }
+
     pub(crate) fn drydock(&self) -> &Drydock {
         self.serving.drydock()
     }
@@ -180,6 +190,32 @@ impl Stage {
             let options = kube::config::KubeConfigOptions::default();
             let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
             kube::Client::try_from(config).unwrap()
+        })
+    }
+
+    /// The objects of the namespace of the plan that a deploy may create or change, with their versions.
+    pub(crate) fn objects(&self) -> Vec<String> {
+        use k8s_openapi::api::{
+            batch::v1::Job, coordination::v1::Lease, core::v1::ConfigMap, core::v1::PersistentVolumeClaim,
+        };
+        use kube::api::{Api, ListParams, PartialObjectMeta};
+        fn name<K>(object: &PartialObjectMeta<K>) -> String {
+            let metadata = &object.metadata;
+            format!("{:?} {:?}", metadata.name, metadata.resource_version)
+        }
+        let (client, all) = (self.client(), ListParams::default());
+        self.block_on(async {
+            let maps = Api::<ConfigMap>::namespaced(client.clone(), "shop").list_metadata(&all).await.unwrap();
+            let jobs = Api::<Job>::namespaced(client.clone(), "shop").list_metadata(&all).await.unwrap();
+            let leases = Api::<Lease>::namespaced(client.clone(), "shop").list_metadata(&all).await.unwrap();
+            let claims = Api::<PersistentVolumeClaim>::namespaced(client, "shop").list_metadata(&all).await.unwrap();
+            let lists = [
+                maps.iter().map(name).collect::<Vec<_>>(),
+                jobs.iter().map(name).collect(),
+                leases.iter().map(name).collect(),
+                claims.iter().map(name).collect(),
+            ];
+            lists.concat()
         })
     }
 

@@ -5,7 +5,7 @@ use super::load::Manifest;
 use crate::component::caller::Caller;
 use crate::component::kinds::Resource;
 use crate::record::ObjectKey;
-use jobwright_engine::{DeployContext, Failure};
+use jobwright_engine::{Answer, DeployContext, Failure, Refusal, classify};
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -65,6 +65,26 @@ impl Applier<'_> {
             () = self.context.cancellation().cancelled() => {
                 Err(Failure::new(format!("cancelled while {key} was applied")))
             }
+        }
+    }
+
+    /// Fails where the API server would refuse an object. What it waits for may come with the deploy.
+    pub(super) async fn try_out(
+        &self,
+        manifest: &Manifest,
+        key: &ObjectKey,
+        resource: &Resource,
+    ) -> Result<(), Failure> {
+        let api = resource.api(&Caller::of(self.context), key.namespace.as_deref());
+        let patch = Patch::Apply(self.body(manifest, key));
+        let parameters = PatchParams { dry_run: true, ..PatchParams::apply(MANAGER).force() };
+        let doing = format!("apply {key}");
+        let tried = self.context.retry().answer(&doing, || api.patch(&key.name, &parameters, &patch)).await?;
+        match tried {
+            Err(error) if classify(&error) == Answer::Refused => {
+                Err(Failure::new(format!("the API server would refuse {key}")).because(Refusal::from(error)).for_good())
+            }
+            _ => Ok(()),
         }
     }
 

@@ -3,8 +3,10 @@
 use super::identity::Identity;
 use crate::component::files;
 use crate::component::kinds::Resource;
+use crate::record::ObjectKey;
 use jobwright_engine::Failure;
 use jobwright_yaml::{Node, Value as Yaml};
+use k8s_openapi::ByteString;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -213,6 +215,28 @@ fn describe(value: &Value) -> &'static str {
 }
 
 impl Manifest {
+    /// Its key, in a release of this namespace.
+    pub(super) fn key(&self, namespace: &str, is_namespaced: bool) -> ObjectKey {
+        let namespace = self.namespace.as_deref().unwrap_or(namespace);
+        ObjectKey {
+            api_version: self.api_version.clone(),
+            kind: self.kind.clone(),
+            namespace: is_namespaced.then(|| namespace.to_owned()),
+            name: self.name.clone(),
+        }
+    }
+
+    /// The values of a Secret; none of another kind.
+    pub(crate) fn secret_values(&self) -> Vec<Vec<u8>> {
+        if (self.api_version.as_str(), self.kind.as_str()) != ("v1", "Secret") {
+            return Vec::new();
+        }
+        let values = |key: &str| self.object.get(key).and_then(Value::as_object).into_iter().flat_map(Map::values);
+        let plain = values("stringData").filter_map(Value::as_str).map(|text| text.as_bytes().to_vec());
+        let decoded = values("data").filter_map(|value| serde_json::from_value::<ByteString>(value.clone()).ok());
+        plain.chain(decoded.map(|bytes| bytes.0)).collect()
+    }
+
     /// Its identity, as far as it is known without the cluster.
     pub(crate) fn identity(&self) -> Identity {
         Identity::new(&self.api_version, &self.kind, self.namespace.as_deref(), &self.name)
