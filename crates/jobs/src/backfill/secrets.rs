@@ -24,7 +24,7 @@ pub enum SecretValues {
     /// Nothing is sent without them.
     Require,
     /// They are not read: names alone decide.
-    Off,
+    Never,
 }
 
 /// What is known of the values of Secrets.
@@ -55,7 +55,7 @@ pub(crate) fn kind() -> Kind {
 impl Backfill {
     /// Reads the values of all Secrets in the namespaces that are captured, whatever is captured of them.
     pub(crate) async fn read_secrets(&self, surroundings: &Surroundings) -> Result<Known, Error> {
-        if self.secret_values == SecretValues::Off {
+        if self.secret_values == SecretValues::Never {
             return Ok(Known {
                 names_only: Some("the values of Secrets were not read".to_owned()),
                 ..Known::default()

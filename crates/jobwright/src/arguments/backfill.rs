@@ -113,7 +113,7 @@ pub(crate) enum SecretValues {
     /// Fail if they may not be listed; `--print-rbac` allows it
     Require,
     /// Never: names alone decide
-    Off,
+    Never,
 }
 
 /// How it is listed and sent.

@@ -132,7 +132,7 @@ pub enum SecretValues {
     /// Always; the job fails if they may not be listed
     Require,
     /// Never
-    Off,
+    Never,
 }
 
 /// How labels are named.
@@ -262,7 +262,7 @@ impl Backfill {
             secret_values: match self.secret_values {
                 None | Some(SecretValues::Auto) => backfill::SecretValues::Auto,
                 Some(SecretValues::Require) => backfill::SecretValues::Require,
-                Some(SecretValues::Off) => backfill::SecretValues::Off,
+                Some(SecretValues::Never) => backfill::SecretValues::Never,
             },
             page_size: self.page_size.map_or(default.page_size, usize::from),
             concurrency: self.concurrency.map_or(default.concurrency, usize::from),

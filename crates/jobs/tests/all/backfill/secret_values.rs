@@ -69,7 +69,7 @@ async fn run_that_may_not_list_secrets_says_so_or_sends_nothing() {
 #[tokio::test(start_paused = true)]
 async fn secrets_are_not_read_if_told_so() {
     let stage = stage(false).await;
-    let (_, summary) = capture(&stage, &pods(SecretValues::Off)).await;
+    let (_, summary) = capture(&stage, &pods(SecretValues::Never)).await;
     assert!(summary.names_only.is_some());
     assert!(!stage.faults.calls().iter().any(|call| call.to_string().contains("secrets")));
 }

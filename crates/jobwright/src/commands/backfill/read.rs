@@ -32,7 +32,7 @@ pub(super) fn task(arguments: &arguments::Backfill) -> Result<Task, Failure> {
         secret_values: match what.secret_values {
             arguments::SecretValues::Auto => backfill::SecretValues::Auto,
             arguments::SecretValues::Require => backfill::SecretValues::Require,
-            arguments::SecretValues::Off => backfill::SecretValues::Off,
+            arguments::SecretValues::Never => backfill::SecretValues::Never,
         },
         page_size: usize::from(*page_size),
         concurrency: usize::from(*concurrency),

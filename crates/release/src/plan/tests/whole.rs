@@ -44,6 +44,7 @@ jobs:
 - id: certificate
   initCert:
     service: hook
+    services: [hook-two]
     secret: tls
     caSecret: ca
     validatingWebhooks: [a]
@@ -74,6 +75,7 @@ jobs:
     excludeLabels: [h]
     annotations: [i]
     excludeAnnotations: [j]
+    secretValues: require
     pageSize: 100
     concurrency: 3
     batchBytes: 4096
@@ -120,6 +122,7 @@ fn values(node: &Node) -> &'static [&'static str] {
             "Fail",
             "Leave",
             "zstd",
+            "never",
             "legal",
             "Deployment",
             "'{.zz}'",
