@@ -24,14 +24,14 @@ A pod spec whose container runs under the lock, as YAML. Takes what release-hook
 {{- if not $container.command -}}
 {{- fail (printf "releaseHooks.lock: container %s of job %s has no command: the lock cannot know what its image runs" $container.name .name) -}}
 {{- end -}}
-{{- $run := list "/jobwright/jobwright" "lock" "run" "--name" (include "release-hooks.lockName" .) "--wait" (printf "%ss" (include "release-hooks.deadline" .)) "--" -}}
+{{- $run := list "/jobwright-lock/jobwright" "lock" "run" "--name" (include "release-hooks.lockName" .) "--wait" (printf "%ss" (include "release-hooks.deadline" .)) "--" -}}
 {{- $_ := set $container "command" (concat $run $container.command) -}}
-{{- $mount := dict "name" "jobwright" "mountPath" "/jobwright" -}}
+{{- $mount := dict "name" "jobwright-lock" "mountPath" "/jobwright-lock" -}}
 {{- $_ := set $container "volumeMounts" (append ($container.volumeMounts | default list) (merge (dict "readOnly" true) $mount)) -}}
 {{- $security := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")) -}}
-{{- $installer := dict "name" "install-jobwright" "image" $lock.image "args" (list "lock" "install" "/jobwright") "volumeMounts" (list $mount) "securityContext" $security -}}
+{{- $installer := dict "name" "install-jobwright" "image" $lock.image "args" (list "lock" "install" "/jobwright-lock") "volumeMounts" (list $mount) "securityContext" $security -}}
 {{- $_ := set $spec "initContainers" (append ($spec.initContainers | default list) $installer) -}}
-{{- $_ := set $spec "volumes" (append ($spec.volumes | default list) (dict "name" "jobwright" "emptyDir" dict)) -}}
+{{- $_ := set $spec "volumes" (append ($spec.volumes | default list) (dict "name" "jobwright-lock" "emptyDir" dict)) -}}
 {{- $_ := set $spec "containers" (list $container) -}}
 {{- /* It talks to the API. */ -}}
 {{- $_ := set $spec "automountServiceAccountToken" true -}}

@@ -77,7 +77,7 @@ fn wrapped(helm: &Renderer) -> Result<()> {
     )?;
     let rendered = helm.template("r", chart.path(), &["--set", LOCKED])?;
     let spec = pod(rendered.one("Job", "r-x")?);
-    for (list, wanted) in [("volumes", ["v", "jobwright"]), ("initContainers", ["i", "install-jobwright"])] {
+    for (list, wanted) in [("volumes", ["v", "jobwright-lock"]), ("initContainers", ["i", "install-jobwright"])] {
         let found: Vec<_> = spec[list].as_array().into_iter().flatten().map(|one| &one["name"]).collect();
         ensure!(found == wanted, "{list}: {spec}");
     }

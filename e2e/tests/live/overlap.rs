@@ -10,6 +10,8 @@ use jobwright_e2e::live::{Need, Stage};
 use jobwright_e2e::version::HelmVersion::{self, V3_17_3, V4_3_1};
 use serde_json::json;
 use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -66,6 +68,8 @@ impl<'a> Shop<'a> {
             shop.write(&name, &text)?;
         }
         std::fs::create_dir_all(shop.witness())?;
+        // The image's user is nobody.
+        std::fs::set_permissions(shop.witness(), Permissions::from_mode(0o777))?;
         let dependency = "{name: release-hooks, version: '>=1', repository: 'file://unused'}";
         shop.write(
             "Chart.yaml",
