@@ -26,14 +26,29 @@
 //! # }
 //! ```
 
+mod capabilities;
 mod cascade;
+mod dependencies;
 mod error;
 mod metadata;
+mod objects;
+mod package;
+mod render;
+mod schema;
+mod split;
 mod tree;
+mod values;
 mod version;
 
+pub use capabilities::Capabilities;
 pub use cascade::{BumpedChart, Cascade, Options, Rewrite, cascade};
 pub use error::Error;
+pub use jobwright_template::{Entropy, Helm, LIMITS, Limits, Lookup, NoCluster};
 pub use metadata::{Dependency, Metadata};
+pub use objects::Objects;
+pub use package::{LoadError, Maintainer, Package, PackageFile, PackageMetadata, Requirement};
+pub use render::{Release, RenderError, RenderOptions, Rendered, Session, Shown, render};
+pub use split::{Hook, Manifest, Split};
 pub use tree::{Chart, ChartId, Tree};
+pub use values::{Assignment, AssignmentError, UserValues, Values, ValuesError};
 pub use version::{Bump, Constraint, NoConstraint, NoVersion, Version};

@@ -7,6 +7,7 @@ mod deploy;
 mod init_cert;
 mod ledger;
 mod lock;
+mod render;
 
 pub(crate) use backfill::{Backfill, Compress, Delivery, Names, SecretValues, Start, Typed, Way};
 pub(crate) use cascade::{Cascade, Step};
@@ -15,6 +16,7 @@ pub(crate) use deploy::{Deploy, Guards, Output, Plan, Run, Selection};
 pub(crate) use init_cert::{InitCert, Stage};
 pub(crate) use ledger::{History, Ledgers, Logs, Whose};
 pub(crate) use lock::{Break, Install, Lock, LockedProgram};
+pub(crate) use render::Render;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Backfill(Box<Backfill>),
     /// Give a chart a new version, and every chart that depends on it
     Cascade(Cascade),
+    /// Render a chart's templates as Helm does, without Helm
+    Render(Box<Render>),
     /// Show a release with a job, in a cluster that lives in memory
     Demo(Demo),
     /// Serve a Kubernetes API that lives in memory
@@ -100,7 +104,7 @@ impl Command {
             Self::Cascade(arguments) => arguments.output,
             Self::Demo(arguments) => arguments.output,
             Self::Lock(Lock::Run(_) | Lock::Install(_)) => Format::Text,
-            Self::Drydock(_) | Self::Completions { .. } | Self::Man => Format::Text,
+            Self::Render(_) | Self::Drydock(_) | Self::Completions { .. } | Self::Man => Format::Text,
         };
         (format == Format::Json).then_some(channel)
     }
@@ -119,7 +123,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Deploy a release with its jobs", &["deploy", "plan", "run"]),
     ("Inspect a release", &["status", "history", "logs", "lock"]),
     ("Run a job by itself", &["init-cert", "backfill"]),
-    ("Ship charts", &["cascade"]),
+    ("Ship charts", &["render", "cascade"]),
     ("Try it, without a cluster", &["demo", "drydock"]),
     ("Shell and manual", &["completions", "man"]),
 ];

@@ -11,6 +11,7 @@ mod ledgers;
 mod lock;
 mod logs;
 mod plan;
+mod render;
 mod run;
 mod session;
 mod signals;
@@ -36,6 +37,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Backfill(arguments) => backfill::run(&arguments),
         Command::InitCert(arguments) => init_cert::run(&arguments),
         Command::Cascade(arguments) => cascade::run(&arguments),
+        Command::Render(arguments) => render::run(&arguments),
         Command::Demo(demo) => demo::run(&demo),
         Command::Drydock(drydock) => drydock::run(drydock),
         Command::Completions { shell } => {

@@ -8,6 +8,8 @@ use std::fmt::Display;
 pub(crate) enum Kind {
     /// The arguments or an input file are wrong.
     Usage,
+    /// A chart cannot be rendered.
+    Render,
     /// The cluster cannot be reached, or refuses.
     Cluster,
     /// Something is unknown: the result of a run was not recorded.
@@ -27,6 +29,7 @@ impl Kind {
         match self {
             Self::Internal | Self::Negative => 1,
             Self::Usage => 2,
+            Self::Render => 3,
             Self::Cluster => 4,
             Self::Partial => 5,
             Self::Cancelled => 130,

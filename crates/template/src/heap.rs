@@ -235,6 +235,12 @@ impl Heap {
         &self.hosts[id.0 as usize]
     }
 
+    /// Stores bytes as a `[]uint8`.
+    pub fn byte_list(&mut self, bytes: &[u8]) -> Value {
+        let items = bytes.iter().copied().map(Value::Byte).collect();
+        self.list(ListType::Bytes, items)
+    }
+
     /// Stores a struct.
     pub fn structure(&mut self, structure: crate::host::Struct) -> Value {
         self.host(Host::Struct(structure))

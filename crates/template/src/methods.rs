@@ -36,7 +36,7 @@ pub(crate) fn find(heap: &Heap, receiver: Value, name: &str) -> Option<&'static 
             MapType::Any | MapType::Texts => return None,
         },
         Value::List(list) => match heap.get_list(list).kind {
-            ListType::Named(_) => VERSIONS,
+            ListType::Named(name) if name.ends_with(".VersionSet") => VERSIONS,
             _ => return None,
         },
         Value::Host(host) => match heap.get_host(host) {

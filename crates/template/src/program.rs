@@ -113,8 +113,15 @@ impl<'e> Render<'e> {
     }
 
     /// The values.
-    pub fn heap(&mut self) -> &mut Heap {
-        &mut self.machine.heap
+    pub fn heap(&self) -> &Heap {
+        &self.machine.heap
+    }
+
+    /// Changes values between files, which does not count as a change by a file.
+    pub fn prepare(&mut self, change: impl FnOnce(&mut Heap)) {
+        let before = self.machine.heap.base_changed;
+        change(&mut self.machine.heap);
+        self.machine.heap.base_changed = before;
     }
 
     /// Executes a file and returns what it prints, with `<no value>` left out as Helm does.

@@ -16,6 +16,7 @@
 //! Limits keep documents of strangers from eating memory: on size, depth, and what aliases unfold to.
 
 pub mod emit;
+mod go;
 mod loader;
 mod node;
 mod scalar;

@@ -17,6 +17,13 @@ pub struct Limits {
     pub values: usize,
 }
 
+impl Error {
+    /// The message of go-yaml, as far as it is known, with the line where that has one; `text` is what was read.
+    pub fn in_go(&self, text: &str) -> String {
+        crate::go::describe(self, text)
+    }
+}
+
 /// More than any manifest needs.
 pub const LIMITS: Limits = Limits { bytes: 64 * 1024 * 1024, depth: 200, values: 4_000_000 };
 

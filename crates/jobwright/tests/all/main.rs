@@ -6,3 +6,4 @@ mod command_line;
 mod deploy;
 mod forced;
 mod init_cert;
+mod render;

@@ -1,0 +1,1 @@
+{{- define "lib.label" }}{{ .Chart.Name }}-{{ .Values.global.domain }}{{ end }}
