@@ -126,7 +126,7 @@ impl<'e> Machine<'e> {
         } else {
             return Ok(());
         };
-        Err(ExecError::limit(state.frame(), format!("{exceeded}; raise the limit with --limits if they are meant to")))
+        Err(ExecError::limit(state.frame(), exceeded))
     }
 
     fn walk(&mut self, state: &mut State<'_>, dot: Operand, node: NodeId) -> Executed<Flow> {

@@ -49,7 +49,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let printed = yaml::write(&machine.heap, value(arguments, 0), Flavor::V2)?;
         Ok(machine.heap.string(printed.strip_suffix('\n').unwrap_or(&printed)))
     })
-    .since(Helm::new(3, 19, 0)),
+    .since(Helm::new(4, 0, 0)),
     function("fromYaml", TEXT, |machine, arguments| {
         let text = bytes(&machine.heap, arguments, 0).to_vec();
         match yaml::read(&text) {
