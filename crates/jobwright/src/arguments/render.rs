@@ -1,4 +1,5 @@
 //! Arguments of `render`, which are those of `helm template`.
+#![allow(clippy::struct_excessive_bools, reason = "a flag is a bool, named as it is typed")]
 
 use clap::Args;
 use std::path::PathBuf;
