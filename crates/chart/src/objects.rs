@@ -57,12 +57,12 @@ mod tests {
     #[test]
     fn objects_are_found_by_name_and_listed() {
         let objects = Objects::read(
-            "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: n}\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: b, namespace: n}}\n",
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: shop}\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: b, namespace: shop}}\n",
         )
         .expect("objects");
-        assert!(objects.lookup("v1", "Secret", "n", "b").is_some());
+        assert!(objects.lookup("v1", "Secret", "shop", "b").is_some());
         assert_eq!(objects.lookup("v1", "Secret", "other", "b"), None);
-        let list = objects.lookup("v1", "Secret", "n", "").expect("a list");
+        let list = objects.lookup("v1", "Secret", "shop", "").expect("a list");
         assert_eq!(list["items"].as_array().map(Vec::len), Some(2));
         assert!(Objects::read("a: [").is_err());
     }

@@ -245,7 +245,7 @@ mod tests {
         for (text, expected) in [
             ("a: 1\n---\nb: 2\n", vec!["a: 1", "b: 2"]),
             ("---\na: 1\n--- \n\n---\nb: 2", vec!["a: 1", "---\nb: 2"]),
-            ("a: |\n  x\n  --- y\nb: 1", vec!["a: |\n  x", "y\nb: 1"]),
+            ("a: |\n  x\n  --- y\nb: 1", vec!["a: |\n  x\n  --- y\nb: 1"]),
             ("a: 1\n---b: 2", vec!["a: 1", "b: 2"]),
             ("a: x---\nb: y", vec!["a: x---\nb: y"]),
         ] {
