@@ -197,8 +197,13 @@ impl Play<'_> {
         let copy = self.agent.stage.directory().join("agent");
         if !copy.exists() {
             for (name, text) in crate::release_hooks::files(Path::new(CHART), "agent/")? {
-                let text =
-                    if name == "agent/Chart.yaml" { text.replace("version: 1.0.0", "version: 1.0.1") } else { text };
+                let text = if name == "agent/Chart.yaml" {
+                    let next = text.replace("\nversion: 2.0.0", "\nversion: 2.0.1");
+                    ensure!(next != text, "the chart has another version than the test knows");
+                    next
+                } else {
+                    text
+                };
                 let file = self.agent.stage.directory().join(name);
                 std::fs::create_dir_all(file.parent().context("it is in no directory")?)?;
                 std::fs::write(file, text)?;
